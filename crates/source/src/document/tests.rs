@@ -1,0 +1,1 @@
+//! Paths found from places.

@@ -1,0 +1,48 @@
+//! The last line of a check: how many faults, in how many files.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::{Diagnostics, Place, Severity};
+
+/// `3 errors, 1 warning in 2 files`; `no faults` when there is nothing to count.
+pub fn summary(diagnostics: &Diagnostics) -> String {
+    let notes = diagnostics
+        .iter()
+        .filter(|item| item.severity == Severity::Note)
+        .count();
+    let counts: Vec<String> = [
+        (diagnostics.error_count(), "error"),
+        (diagnostics.warning_count(), "warning"),
+        (notes, "note"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, noun)| counted(count, noun))
+    .collect();
+    if counts.is_empty() {
+        return "no faults".to_owned();
+    }
+    let origins: BTreeSet<String> = diagnostics
+        .iter()
+        .filter_map(|item| item.place())
+        .map(|place| match place {
+            Place::Span(span) => format!("{:?}", span.source),
+            Place::Path(path) => path.origin.to_string(),
+        })
+        .collect();
+    let mut line = counts.join(", ");
+    if !origins.is_empty() {
+        line.push_str(" in ");
+        line.push_str(&counted(origins.len(), "file"));
+    }
+    if diagnostics.omitted() > 0 {
+        let _ = write!(line, " ({} not shown)", diagnostics.omitted());
+    }
+    line
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

@@ -1,1 +1,29 @@
-//! Being built.
+//! The Model Context Protocol as JSON: messages, eras, headers, error codes, tool shapes.
+//!
+//! Everything here is pure: no sockets, no processes, no clock. Unknown fields are kept, so that
+//! what a server sends can be passed on unchanged. Transports live in `backends`, `demo` and
+//! `gateway`.
+#![deny(clippy::disallowed_methods)]
+
+mod call;
+mod content;
+mod elicitation;
+mod era;
+mod error;
+mod header;
+pub mod limits;
+mod message;
+pub mod meta;
+pub mod method;
+mod param_header;
+mod tool;
+
+pub use call::{CallAnswer, CallOutput, CallResult, InputRequired};
+pub use content::{content_map, sole_text, text_of};
+pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form};
+pub use era::{Era, Probe, Revision, judge_probe};
+pub use error::{RpcError, ShapeError, code};
+pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
+pub use message::{Incoming, RequestId, notification, parse, request, response, response_error};
+pub use param_header::{ParamHeader, param_headers, values as param_header_values};
+pub use tool::{Hints, Tool, ToolPage};

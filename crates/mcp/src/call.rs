@@ -1,0 +1,297 @@
+//! Results of `tools/call`: raw as received, and parsed where somebody reads inside.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::content::{content_map, sole_text, text_of};
+use crate::error::ShapeError;
+use crate::limits::INPUT_REQUESTS_MAX;
+
+/// The three-way answer of a server to `tools/call`.
+#[derive(Clone, Debug)]
+pub enum CallAnswer {
+    Complete(CallResult),
+    /// The server asks before it goes on; repeat the call with the answers and its state.
+    InputRequired(InputRequired),
+    /// The server made a task of the call (tasks extension); the object as received.
+    Task(Map<String, Value>),
+}
+
+/// A finished call. Holds the text as received; nothing beyond the envelope is parsed until
+/// [`CallResult::parse`]. Cheap to clone.
+#[derive(Clone)]
+pub struct CallResult {
+    raw: Arc<RawValue>,
+    is_error: bool,
+}
+
+/// What `input_required` asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputRequired {
+    /// Key to `{method, params}`.
+    pub requests: Map<String, Value>,
+    /// Opaque; goes back exactly as it came.
+    pub request_state: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    #[serde(default)]
+    result_type: Option<Value>,
+    #[serde(default)]
+    is_error: Option<Value>,
+}
+
+impl CallAnswer {
+    /// Reads a result of `tools/call`. Absence of `resultType` means complete; an unknown one is
+    /// an invalid answer.
+    pub fn from_raw(raw: Box<RawValue>) -> Result<Self, ShapeError> {
+        let envelope: Envelope =
+            serde_json::from_str(raw.get()).map_err(|_| ShapeError::Wrong {
+                what: "the result of a call".to_owned(),
+                wanted: "an object",
+            })?;
+        match envelope
+            .result_type
+            .as_ref()
+            .map(|kind| kind.as_str().unwrap_or_default())
+        {
+            None | Some("complete") => {
+                let is_error = envelope.is_error == Some(Value::Bool(true));
+                Ok(Self::Complete(CallResult {
+                    raw: Arc::from(raw),
+                    is_error,
+                }))
+            }
+            Some("input_required") => input_required(object(&raw)?).map(Self::InputRequired),
+            Some("task") => object(&raw).map(Self::Task),
+            Some(other) => Err(ShapeError::UnknownResultType(other.to_owned())),
+        }
+    }
+}
+
+fn object(raw: &RawValue) -> Result<Map<String, Value>, ShapeError> {
+    serde_json::from_str(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
+}
+
+fn input_required(mut object: Map<String, Value>) -> Result<InputRequired, ShapeError> {
+    let wrong = |what: &str, wanted| {
+        Err(ShapeError::Wrong {
+            what: what.to_owned(),
+            wanted,
+        })
+    };
+    let requests = match object.remove("inputRequests") {
+        None => Map::new(),
+        Some(Value::Object(requests)) => requests,
+        Some(_) => return wrong("`inputRequests`", "an object"),
+    };
+    let request_state = match object.remove("requestState") {
+        None => None,
+        Some(Value::String(state)) => Some(state),
+        Some(_) => return wrong("`requestState`", "a string"),
+    };
+    if requests.is_empty() && request_state.is_none() {
+        return wrong(
+            "`input_required`",
+            "given with `inputRequests` or `requestState`",
+        );
+    }
+    if requests.len() > INPUT_REQUESTS_MAX {
+        return Err(ShapeError::TooMany {
+            what: "input requests",
+            limit: INPUT_REQUESTS_MAX,
+        });
+    }
+    Ok(InputRequired {
+        requests,
+        request_state,
+    })
+}
+
+impl CallResult {
+    /// The tool says that it failed.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// The result object exactly as received.
+    pub fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+
+    pub fn parse(&self) -> Result<CallOutput, ShapeError> {
+        Ok(CallOutput {
+            object: object(&self.raw)?,
+        })
+    }
+}
+
+impl std::fmt::Debug for CallResult {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("CallResult")
+            .field("is_error", &self.is_error)
+            .field("bytes", &self.raw.get().len())
+            .finish()
+    }
+}
+
+/// A result read as JSON values, all fields kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallOutput {
+    object: Map<String, Value>,
+}
+
+impl CallOutput {
+    pub fn from_object(object: Map<String, Value>) -> Self {
+        Self { object }
+    }
+
+    /// A result with one text block.
+    pub fn text(text: &str, is_error: bool) -> Self {
+        let mut output = Self { object: Map::new() };
+        output
+            .object
+            .insert("content".into(), json!([{ "type": "text", "text": text }]));
+        output.object.insert("isError".into(), json!(is_error));
+        output
+    }
+
+    pub fn content(&self) -> &[Value] {
+        self.object
+            .get("content")
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// `structuredContent`, of any JSON type. Null counts only where the server sent it.
+    pub fn structured(&self) -> Option<&Value> {
+        self.object.get("structuredContent")
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.object.get("isError") == Some(&Value::Bool(true))
+    }
+
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.object.get("_meta")?.as_object()
+    }
+
+    pub fn content_map(&self) -> Map<String, Value> {
+        content_map(self.content())
+    }
+
+    /// What a step reads as its output: structured content when it is an object, else the content
+    /// map.
+    pub fn step_output(&self) -> Value {
+        match self.structured() {
+            Some(structured @ Value::Object(_)) => structured.clone(),
+            _ => Value::Object(self.content_map()),
+        }
+    }
+
+    /// The sole text block parsed as JSON, if it is JSON.
+    pub fn text_json(&self) -> Option<Value> {
+        serde_json::from_str(sole_text(self.content())?).ok()
+    }
+
+    /// What a failed tool said.
+    pub fn error_text(&self) -> String {
+        let text = text_of(self.content());
+        match self.structured() {
+            _ if !text.is_empty() => text,
+            Some(structured) => structured.to_string(),
+            None => "the tool failed and said nothing".to_owned(),
+        }
+    }
+
+    pub fn object(&self) -> &Map<String, Value> {
+        &self.object
+    }
+
+    pub fn into_object(self) -> Map<String, Value> {
+        self.object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    fn complete(text: &str) -> CallResult {
+        match CallAnswer::from_raw(raw(text)).unwrap() {
+            CallAnswer::Complete(result) => result,
+            other => panic!("not complete: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_passes_through_byte_for_byte() {
+        let text = r#"{"content":[{"type":"new","n":123456789012345678901234567890,"z":1.50}],"vendor":{"b":1,"a":2}}"#;
+        assert_eq!(complete(text).raw().get(), text);
+    }
+
+    #[test]
+    fn step_output_is_the_structured_object_or_the_content_map() {
+        let output = |text: &str| complete(text).parse().unwrap().step_output();
+        let both = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}"#;
+        assert_eq!(output(both), json!({ "a": 1 }));
+        let list = r#"{"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]}"#;
+        assert_eq!(output(list), json!({ "text": "[1]" }));
+        assert_eq!(
+            complete(list).parse().unwrap().text_json(),
+            Some(json!([1]))
+        );
+        assert_eq!(output("{}"), json!({}));
+    }
+
+    #[test]
+    fn the_three_answers_are_told_apart() {
+        let answer = |text: &str| CallAnswer::from_raw(raw(text));
+        assert!(matches!(
+            answer(r#"{"resultType":"complete"}"#),
+            Ok(CallAnswer::Complete(_))
+        ));
+        assert!(matches!(
+            answer(r#"{"resultType":"task","taskId":"t"}"#),
+            Ok(CallAnswer::Task(_))
+        ));
+        let asked =
+            r#"{"resultType":"input_required","inputRequests":{"k":{}},"requestState":"s"}"#;
+        let Ok(CallAnswer::InputRequired(asked)) = answer(asked) else {
+            panic!("not asked")
+        };
+        assert_eq!(asked.request_state.as_deref(), Some("s"));
+        for bad in [
+            r#"{"resultType":"input_required"}"#,
+            r#"{"resultType":"later"}"#,
+            "[1]",
+            "null",
+        ] {
+            assert!(answer(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_failed_tool_says_why() {
+        let failed = r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#;
+        assert!(complete(failed).is_error());
+        assert_eq!(complete(failed).parse().unwrap().error_text(), "no");
+        assert!(
+            complete(r#"{"isError":true}"#)
+                .parse()
+                .unwrap()
+                .error_text()
+                .contains("nothing")
+        );
+    }
+}

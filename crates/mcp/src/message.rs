@@ -1,0 +1,188 @@
+//! JSON-RPC messages: parse one text, build one value. Results stay raw text until somebody reads
+//! them, so that a pass-through changes no byte. Framing is the transports' work.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::error::{RpcError, ShapeError};
+use crate::limits::NESTING_MAX;
+
+/// Identifier of a request. The protocol allows strings and integers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RequestId {
+    Number(i64),
+    Text(String),
+}
+
+impl RequestId {
+    pub fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Number(number) => whole(number).map(Self::Number),
+            Value::String(text) => Some(Self::Text(text.clone())),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Number(number) => json!(number),
+            Self::Text(text) => json!(text),
+        }
+    }
+}
+
+/// Some servers write `1.0` for the id `1`.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    if let Some(integer) = number.as_i64() {
+        return Some(integer);
+    }
+    let float = number.as_f64()?;
+    let exact = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole and below 2^53, checked above"
+    )]
+    exact.then_some(float as i64)
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(formatter, "{number}"),
+            Self::Text(text) => write!(formatter, "{text:?}"),
+        }
+    }
+}
+
+/// One message from the other side.
+#[derive(Debug)]
+pub enum Incoming {
+    Request {
+        id: RequestId,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    /// `id` is absent where the other side could not read ours.
+    Response {
+        id: Option<RequestId>,
+        outcome: Result<Box<RawValue>, RpcError>,
+    },
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    jsonrpc: Option<Value>,
+    id: Option<Value>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    error: Option<Value>,
+}
+
+/// `"result": null` is a result.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Reads one message. Batches are refused: no revision that we speak as a client sends them.
+pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
+    let text = std::str::from_utf8(text).map_err(|error| ShapeError::NotJson(error.to_string()))?;
+    if exceeds_depth(text, NESTING_MAX) {
+        return Err(ShapeError::TooDeep { limit: NESTING_MAX });
+    }
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            ShapeError::NotMessage("the envelope has fields of the wrong type")
+        } else {
+            ShapeError::NotJson(error.to_string())
+        }
+    })?;
+    if envelope.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
+        return Err(ShapeError::NotMessage("`jsonrpc` is not \"2.0\""));
+    }
+    let id = envelope.id.as_ref().and_then(RequestId::from_value);
+    if let Some(method) = envelope.method {
+        let params = params_of(envelope.params)?;
+        return match (envelope.id, id) {
+            (None, _) => Ok(Incoming::Notification { method, params }),
+            (Some(_), Some(id)) => Ok(Incoming::Request { id, method, params }),
+            (Some(_), None) => Err(ShapeError::NotMessage("`id` is no string and no integer")),
+        };
+    }
+    let outcome = match (envelope.result, envelope.error) {
+        (_, Some(error)) => Err(RpcError::from_value(&error)),
+        (Some(result), None) => Ok(result.to_owned()),
+        (None, None) => {
+            return Err(ShapeError::NotMessage(
+                "no `method`, no `result`, no `error`",
+            ));
+        }
+    };
+    Ok(Incoming::Response { id, outcome })
+}
+
+fn params_of(raw: Option<&RawValue>) -> Result<Value, ShapeError> {
+    match raw {
+        None => Ok(Value::Object(serde_json::Map::new())),
+        Some(raw) => {
+            serde_json::from_str(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
+        }
+    }
+}
+
+/// True when brackets nest deeper than `limit`. Looks at bytes only, so it costs little beside
+/// parsing and cannot overflow the stack.
+pub(crate) fn exceeds_depth(text: &str, limit: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+pub fn request(id: &RequestId, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.to_value(), "method": method, "params": params })
+}
+
+pub fn notification(method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+pub fn response(id: &RequestId, result: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id.to_value(), "result": result })
+}
+
+/// An error answer; `id` is null where the request's could not be read.
+pub fn response_error(id: Option<&RequestId>, error: &RpcError) -> Value {
+    let id = id.map_or(Value::Null, RequestId::to_value);
+    json!({ "jsonrpc": "2.0", "id": id, "error": error.to_value() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Tests of message parsing: shapes real servers send, and hostile ones.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn read(text: &str) -> Result<Incoming, ShapeError> {
+    parse(text.as_bytes())
+}
+
+#[test]
+fn the_three_kinds_are_told_apart() {
+    let request = read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#).unwrap();
+    assert!(matches!(request, Incoming::Request { id: RequestId::Text(id), .. } if id == "a"));
+    let note = read(r#"{"jsonrpc":"2.0","method":"n","params":{"x":1}}"#).unwrap();
+    assert!(matches!(note, Incoming::Notification { params, .. } if params == json!({"x":1})));
+    let null = read(r#"{"result":null,"jsonrpc":"2.0","id":3.0}"#).unwrap();
+    let Incoming::Response {
+        id,
+        outcome: Ok(raw),
+    } = null
+    else {
+        panic!("no response")
+    };
+    assert_eq!((id, raw.get()), (Some(RequestId::Number(3)), "null"));
+    let error = read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}"#).unwrap();
+    let Incoming::Response {
+        id: None,
+        outcome: Err(error),
+    } = error
+    else {
+        panic!("no error")
+    };
+    assert_eq!(error.code, -32700);
+}
+
+#[test]
+fn a_result_keeps_every_byte() {
+    let result = r#"{"z": 1.0,  "a":123456789012345678901234567890}"#;
+    let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+    let Incoming::Response {
+        outcome: Ok(raw), ..
+    } = read(&text).unwrap()
+    else {
+        panic!("no response")
+    };
+    assert_eq!(raw.get(), result);
+}
+
+#[test]
+fn other_texts_are_named_faults() {
+    for text in [
+        "",
+        "hello",
+        "[1]",
+        "{}",
+        r#"{"jsonrpc":"1.0","id":1,"result":1}"#,
+        "\u{0}",
+    ] {
+        assert!(read(text).is_err(), "{text}");
+    }
+    assert!(parse(b"\xff\xfe").is_err());
+    let no_id = read(r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#);
+    assert!(matches!(no_id, Err(ShapeError::NotMessage(_))));
+}
+
+#[test]
+fn deep_nesting_is_refused_before_parsing() {
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
+        "[".repeat(1_000_000),
+        "]".repeat(1_000_000)
+    );
+    assert_eq!(
+        read(&deep).unwrap_err(),
+        ShapeError::TooDeep { limit: NESTING_MAX }
+    );
+    let brackets_in_text = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":"\"{}"}}"#,
+        "[".repeat(500)
+    );
+    assert!(read(&brackets_in_text).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn no_input_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn what_is_built_is_read_again(id in any::<i64>(), method in "[a-z/]{1,20}", text in ".{0,40}") {
+        let built = request(&RequestId::Number(id), &method, &json!({ "t": text })).to_string();
+        match parse(built.as_bytes()).unwrap() {
+            Incoming::Request { id: read, method: name, params } => {
+                prop_assert_eq!(read, RequestId::Number(id));
+                prop_assert_eq!(name, method);
+                prop_assert_eq!(params, json!({ "t": text }));
+            }
+            other => panic!("not a request: {other:?}"),
+        }
+    }
+}

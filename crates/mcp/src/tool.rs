@@ -1,0 +1,240 @@
+//! A tool as a server lists it. The JSON object is kept whole; getters read what we need.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::error::ShapeError;
+use crate::limits::TOOLS_MAX;
+
+/// One entry of `tools/list`. Cheap to clone.
+#[derive(Clone, PartialEq)]
+pub struct Tool {
+    object: Arc<Map<String, Value>>,
+}
+
+/// Annotation hints with the protocol's defaults. From an untrusted server they are untrusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent hints of the protocol"
+)]
+pub struct Hints {
+    pub read_only: bool,
+    pub destructive: bool,
+    pub idempotent: bool,
+    pub open_world: bool,
+}
+
+impl Tool {
+    pub fn from_value(value: Value) -> Result<Self, ShapeError> {
+        let Value::Object(object) = value else {
+            return Err(ShapeError::Wrong {
+                what: "a tool".to_owned(),
+                wanted: "an object",
+            });
+        };
+        match object.get("name") {
+            Some(Value::String(name)) if !name.is_empty() => {}
+            _ => {
+                let what = "`name` of a tool".to_owned();
+                return Err(ShapeError::Wrong {
+                    what,
+                    wanted: "a string that is not empty",
+                });
+            }
+        }
+        if !object.get("inputSchema").is_none_or(Value::is_object) {
+            let what = format!(
+                "`inputSchema` of tool `{}`",
+                text(&object, "name").unwrap_or("")
+            );
+            return Err(ShapeError::Wrong {
+                what,
+                wanted: "an object",
+            });
+        }
+        Ok(Self {
+            object: Arc::new(object),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        text(&self.object, "name").unwrap_or_default()
+    }
+
+    /// `title`, else `annotations.title`.
+    pub fn title(&self) -> Option<&str> {
+        text(&self.object, "title")
+            .or_else(|| self.object.get("annotations")?.get("title")?.as_str())
+    }
+
+    pub fn description(&self) -> Option<&str> {
+        text(&self.object, "description")
+    }
+
+    /// Absent where the server left it out; then nothing is known of the arguments.
+    pub fn input_schema(&self) -> Option<&Value> {
+        self.object.get("inputSchema")
+    }
+
+    pub fn output_schema(&self) -> Option<&Value> {
+        self.object
+            .get("outputSchema")
+            .filter(|schema| !schema.is_null())
+    }
+
+    pub fn annotations(&self) -> Option<&Map<String, Value>> {
+        self.object.get("annotations")?.as_object()
+    }
+
+    pub fn hints(&self) -> Hints {
+        let hint = |key: &str, default: bool| {
+            let value = self
+                .annotations()
+                .and_then(|annotations| annotations.get(key));
+            value.and_then(Value::as_bool).unwrap_or(default)
+        };
+        Hints {
+            read_only: hint("readOnlyHint", false),
+            destructive: hint("destructiveHint", true),
+            idempotent: hint("idempotentHint", false),
+            open_world: hint("openWorldHint", true),
+        }
+    }
+
+    /// Everything the server sent, in its order.
+    pub fn object(&self) -> &Map<String, Value> {
+        &self.object
+    }
+
+    pub fn to_value(&self) -> Value {
+        Value::Object(Map::clone(&self.object))
+    }
+
+    /// The same tool under another name.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Self {
+        self.with("name", Value::String(name.to_owned()))
+    }
+
+    /// The same tool with one field set, in its old place where it had one.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Value) -> Self {
+        let mut object = Map::clone(&self.object);
+        object.insert(key.to_owned(), value);
+        Self {
+            object: Arc::new(object),
+        }
+    }
+}
+
+impl std::fmt::Debug for Tool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Tool")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hints {
+    /// A call with unknown outcome may be repeated.
+    pub fn may_repeat(self) -> bool {
+        self.read_only || self.idempotent
+    }
+}
+
+fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    object.get(key)?.as_str()
+}
+
+/// One page of `tools/list`. Entries that are no tools are listed with their fault: one bad entry
+/// must not hide the others.
+#[derive(Debug)]
+pub struct ToolPage {
+    pub tools: Vec<Tool>,
+    pub refused: Vec<ShapeError>,
+    pub next_cursor: Option<String>,
+    pub ttl_ms: Option<u64>,
+}
+
+impl ToolPage {
+    pub fn from_value(mut value: Value) -> Result<Self, ShapeError> {
+        let Some(Value::Array(entries)) = value.get_mut("tools").map(Value::take) else {
+            let what = "`tools` of the list result".to_owned();
+            return Err(ShapeError::Wrong {
+                what,
+                wanted: "an array",
+            });
+        };
+        if entries.len() > TOOLS_MAX {
+            return Err(ShapeError::TooMany {
+                what: "tools",
+                limit: TOOLS_MAX,
+            });
+        }
+        let mut page = Self {
+            tools: Vec::with_capacity(entries.len()),
+            refused: Vec::new(),
+            // An empty string is a valid cursor.
+            next_cursor: value
+                .get("nextCursor")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            ttl_ms: value.get("ttlMs").and_then(Value::as_u64),
+        };
+        for entry in entries {
+            match Tool::from_value(entry) {
+                Ok(tool) => page.tools.push(tool),
+                Err(fault) => page.refused.push(fault),
+            }
+        }
+        Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_lists_is_kept_whole_and_in_order() {
+        let text = r#"{"zeta":1,"name":"a","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"},"icons":[{"src":"data:x"}],"_meta":{"v":[1]}}"#;
+        let tool = Tool::from_value(serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!(tool.to_value().to_string(), text);
+        assert_eq!(
+            tool.renamed("b").to_value().to_string(),
+            text.replace("\"a\"", "\"b\"")
+        );
+    }
+
+    #[test]
+    fn hints_have_the_defaults_of_the_protocol() {
+        let bare = Tool::from_value(json!({ "name": "a" })).unwrap();
+        let expected = Hints {
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: true,
+        };
+        assert_eq!(bare.hints(), expected);
+        assert!(!bare.hints().may_repeat());
+        let safe = json!({ "name": "a", "annotations": { "readOnlyHint": true, "title": "T" } });
+        let safe = Tool::from_value(safe).unwrap();
+        assert!(safe.hints().may_repeat());
+        assert_eq!(safe.title(), Some("T"));
+    }
+
+    #[test]
+    fn one_bad_entry_does_not_hide_the_others() {
+        let page = json!({ "tools": [{ "name": "a" }, { "name": 1 }, 7, { "name": "b" }], "nextCursor": "" });
+        let page = ToolPage::from_value(page).unwrap();
+        let names: Vec<_> = page.tools.iter().map(Tool::name).collect();
+        assert_eq!((names, page.refused.len()), (vec!["a", "b"], 2));
+        assert_eq!(page.next_cursor.as_deref(), Some(""));
+        assert!(ToolPage::from_value(json!({ "tools": null })).is_err());
+    }
+}

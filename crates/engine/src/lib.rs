@@ -1,1 +1,9 @@
-//! Being built.
+//! The engine: a pure decider (`decide`, `evolve`, `outstanding`), what it asks of the outside
+//! (`World`, `Journal`), and the driver that performs what is outstanding.
+//!
+//! It never asks where a workflow came from, reads no clock and no file: time and seeds arrive in inputs.
+
+pub mod event;
+pub mod failure;
+pub mod identity;
+pub mod journal;

@@ -11,7 +11,10 @@ pub struct ParseLimits {
 
 impl Default for ParseLimits {
     fn default() -> Self {
-        Self { source_bytes_max: 8 << 20, block_depth_max: 20_000 }
+        Self {
+            source_bytes_max: 8 << 20,
+            block_depth_max: 20_000,
+        }
     }
 }
 

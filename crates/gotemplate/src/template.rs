@@ -59,7 +59,11 @@ pub enum Evaluated<'a> {
 
 /// Reads a template.
 pub fn parse(source: &str, _options: &ParseOptions<'_>) -> Result<Template, ParseError> {
-    Ok(Template { inner: Arc::new(Inner { source: source.to_owned() }) })
+    Ok(Template {
+        inner: Arc::new(Inner {
+            source: source.to_owned(),
+        }),
+    })
 }
 
 impl Template {
@@ -85,9 +89,16 @@ impl Template {
     }
 
     /// Renders to text.
-    pub fn render<'a>(&self, root: impl Into<Node<'a>>, options: &RenderOptions) -> Result<Rendered, RenderError> {
+    pub fn render<'a>(
+        &self,
+        root: impl Into<Node<'a>>,
+        options: &RenderOptions,
+    ) -> Result<Rendered, RenderError> {
         let (_, _) = (root.into(), options);
-        Ok(Rendered { bytes: self.inner.source.clone().into_bytes(), missing: Vec::new() })
+        Ok(Rendered {
+            bytes: self.inner.source.clone().into_bytes(),
+            missing: Vec::new(),
+        })
     }
 
     /// Evaluates to a value. For a template that is no whole value this is the rendered text as a string,

@@ -1,1 +1,19 @@
-//! Being built.
+//! THE representation of a workflow, whatever dialect it came from: steps, policies, expressions,
+//! their evaluation, the checks, and `bind` to a tool catalog.
+//!
+//! Pure: no I/O, no clock, no environment. It does not know dialects, and the engine's state reaches
+//! expressions only through `scope::Scope`.
+#![deny(clippy::disallowed_methods)]
+
+pub mod catalog;
+pub mod coerce;
+pub mod evaluate;
+pub mod expression;
+pub mod name;
+pub mod output;
+pub mod plan;
+pub mod policy;
+pub mod scope;
+pub mod step;
+pub mod stored;
+pub mod workflow;

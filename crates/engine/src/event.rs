@@ -1,0 +1,286 @@
+//! Events say what was decided, with its values. Only events are stored; folding them gives the state.
+//! A stored event is never evaluated again, so its values are complete.
+
+use crate::failure::Failure;
+use crate::identity::{CallId, Slot, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub at: Timestamp,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    RunStarted {
+        input: Arc<Value>,
+        seed: u64,
+        deadline: Option<Timestamp>,
+    },
+    /// A call is about to be made. Stored before it is.
+    AttemptStarted {
+        call: CallId,
+        arguments: Arc<Value>,
+        key: String,
+        deadline: Option<Timestamp>,
+    },
+    AttemptEnded {
+        call: CallId,
+        outcome: Outcome,
+    },
+    /// The next attempt of this slot waits until `due`.
+    RetryAt {
+        call: CallId,
+        due: Timestamp,
+    },
+    /// The items of a loop are known; its iterations may start.
+    ItemsAre {
+        step: u32,
+        items: Arc<Vec<Value>>,
+        deadline: Option<Timestamp>,
+    },
+    ItemEnded {
+        step: u32,
+        item: u32,
+        status: Status,
+        output: Output,
+        failure: Option<Failure>,
+    },
+    StepEnded {
+        step: u32,
+        status: Status,
+        output: Output,
+        /// The output is the step's default.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        defaulted: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        /// Why it was skipped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    QuestionAsked {
+        step: u32,
+        /// Rises with every time the question is put.
+        round: u32,
+        message: String,
+        schema: Option<Arc<Value>>,
+        deadline: Option<Timestamp>,
+    },
+    /// An answer did not fit the schema; the question is put again.
+    AnswerRefused {
+        step: u32,
+        round: u32,
+        reason: String,
+    },
+    QuestionAnswered {
+        step: u32,
+        round: u32,
+        answer: Answer,
+    },
+    /// The run waits for people only; a default time-out stands still.
+    ClockStopped,
+    ClockStarted {
+        deadline: Option<Timestamp>,
+    },
+    /// A default took the place of a value of the output.
+    DefaultUsed {
+        property: String,
+        reason: String,
+    },
+    /// A call was sent and not answered; a person decides what happened.
+    Held {
+        slot: Slot,
+        reason: String,
+    },
+    HeldResolved {
+        slot: Slot,
+        resolution: Resolution,
+    },
+    /// A question asked to skip what has not started yet.
+    RemainingSkipped {
+        step: u32,
+    },
+    CancelAsked {
+        reason: String,
+    },
+    RunEnded {
+        end: End,
+    },
+    /// Something that arrived too late to matter; kept and never applied.
+    Note {
+        text: String,
+    },
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The tool result as the backend sent it.
+    Returned(Arc<Value>),
+    /// A definite failure. `result` is the tool result where the tool itself reported the error.
+    Failed {
+        failure: Failure,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Arc<Value>>,
+    },
+    /// Sent and not answered.
+    Unknown(Lost),
+}
+
+/// How an answer was lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// The process died while the call was in flight.
+    Crash,
+    Connection {
+        reason: String,
+    },
+    /// The deadline passed while the call was in flight.
+    Deadline,
+    /// The run was ended while the call was in flight.
+    Cancelled,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Skipped,
+    Cancelled,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn is_ended(self) -> bool {
+        match self {
+            Self::Pending | Self::Running => false,
+            Self::Completed | Self::Failed | Self::Skipped | Self::Cancelled => true,
+        }
+    }
+}
+
+/// The output of a step or an item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    Nothing,
+    /// The structured content of its last result, which is not stored twice.
+    Structured,
+    Value(Arc<Value>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub action: AnswerAction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
+    /// Nobody answered; the default response stands in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub defaulted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerAction {
+    Accept,
+    Decline,
+    Cancel,
+    Timeout,
+}
+
+impl AnswerAction {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// What a person decided about a call whose outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// Make the call again, under the same key.
+    Retry,
+    /// It happened, and this is its result.
+    Result(Value),
+    /// It did not happen, or it does not matter: the attempt failed.
+    Fail,
+}
+
+/// How a run ended. Completed, failed, cancelled and timed out are different ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Completed {
+        output: Arc<Value>,
+        /// The step whose result this is, where the workflow declares no output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from_step: Option<u32>,
+        /// The run completed and yet its result is an error: a required output is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+    Failed {
+        failure: Failure,
+        partial: Arc<Value>,
+    },
+    TimedOut {
+        failure: Failure,
+        partial: Arc<Value>,
+    },
+    Cancelled {
+        failure: Failure,
+        partial: Arc<Value>,
+    },
+}
+
+impl What {
+    /// The kind of event, for tables and filters.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run_started",
+            Self::AttemptStarted { .. } => "attempt_started",
+            Self::AttemptEnded { .. } => "attempt_ended",
+            Self::RetryAt { .. } => "retry_at",
+            Self::ItemsAre { .. } => "items_are",
+            Self::ItemEnded { .. } => "item_ended",
+            Self::StepEnded { .. } => "step_ended",
+            Self::QuestionAsked { .. } => "question_asked",
+            Self::AnswerRefused { .. } => "answer_refused",
+            Self::QuestionAnswered { .. } => "question_answered",
+            Self::ClockStopped => "clock_stopped",
+            Self::ClockStarted { .. } => "clock_started",
+            Self::DefaultUsed { .. } => "default_used",
+            Self::Held { .. } => "held",
+            Self::HeldResolved { .. } => "held_resolved",
+            Self::RemainingSkipped { .. } => "remaining_skipped",
+            Self::CancelAsked { .. } => "cancel_asked",
+            Self::RunEnded { .. } => "run_ended",
+            Self::Note { .. } => "note",
+        }
+    }
+}

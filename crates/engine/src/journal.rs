@@ -1,0 +1,247 @@
+//! The journal as the engine sees it: append, load, own, tell. Crate `journal` implements it.
+//! Append, then perform: whoever appends waits for the answer before anything is done.
+
+use crate::event::{Event, Resolution};
+use crate::identity::{RunId, Slot, Timestamp};
+use futures::future::BoxFuture;
+use onecall_workflow::policy::Durability;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A store of runs. Several processes may open one store; each opening is an owner with an epoch of its own.
+pub trait Journal: Send + Sync + Debug {
+    /// Stores a new run with its first events. The opener of the journal owns it.
+    fn create(&self, run: NewRun, events: Vec<Event>) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Adds events to a run this opener owns. Refused when somebody else owns it by now.
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    fn load<'a>(&'a self, run: &'a RunId)
+    -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>>;
+
+    /// Newest first.
+    fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>>;
+
+    /// Unfinished runs whose owner is dead, and runs of ours whose time to wake has come.
+    fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>>;
+
+    /// Takes over a run whose owner is dead or that is parked. `None`: somebody else was first.
+    fn claim<'a>(
+        &'a self,
+        run: &'a RunId,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>>;
+
+    /// Gives a run back to the store without a task of its own; it is woken at `due` or by a command.
+    fn park<'a>(
+        &'a self,
+        run: &'a RunId,
+        due: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Says that this opener is alive.
+    fn heartbeat(&self, now: Timestamp) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Puts a command into the inbox of a run, whoever owns it.
+    fn tell(&self, command: Command) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Takes the commands for runs that this opener owns, or that nobody alive owns.
+    fn commands(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Command>, JournalError>>;
+
+    /// Keeps a small named value beside the runs, such as the last catalog of a backend.
+    fn keep<'a>(
+        &'a self,
+        name: &'a str,
+        value: &'a Value,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, JournalError>>;
+}
+
+/// A run as it is created.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    pub id: RunId,
+    pub workflow: String,
+    pub version: Option<String>,
+    /// Hash of the stored plan; plans are stored once.
+    pub plan_hash: String,
+    /// The stored form of the plan (`ir: 1`).
+    pub plan: Arc<str>,
+    pub durability: Durability,
+    pub principal: Option<String>,
+    pub tenant: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    /// The client's own idempotency key, unique within principal and workflow.
+    pub client_key: Option<String>,
+    /// The run this one repeats.
+    pub retry_of: Option<RunId>,
+    pub at: Timestamp,
+    /// Phase and due time after the first events.
+    pub mark: Mark,
+}
+
+/// Events to add to a run.
+#[derive(Clone, Debug)]
+pub struct Append {
+    pub run: RunId,
+    /// Sequence number of the first event; must be the next one of the run.
+    pub first: u64,
+    pub events: Vec<Event>,
+    pub durability: Durability,
+    pub mark: Mark,
+    pub at: Timestamp,
+}
+
+/// What lists and wake-ups need to know of a run, kept beside its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub phase: Phase,
+    /// When time alone will move the run on.
+    pub due: Option<Timestamp>,
+    /// The code of the failure it ended with.
+    pub failure: Option<String>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Running,
+    /// Waits for a person.
+    Waiting,
+    /// A call has an unknown outcome, or the run cannot be read; a person decides.
+    Held,
+    Completed,
+    Failed,
+    TimedOut,
+    Cancelled,
+}
+
+impl Phase {
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Waiting,
+        Self::Held,
+        Self::Completed,
+        Self::Failed,
+        Self::TimedOut,
+        Self::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Held => "held",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text)
+    }
+
+    pub fn is_ended(self) -> bool {
+        match self {
+            Self::Running | Self::Waiting | Self::Held => false,
+            Self::Completed | Self::Failed | Self::TimedOut | Self::Cancelled => true,
+        }
+    }
+}
+
+/// A run as it is loaded: all that is needed to fold it.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    pub summary: Summary,
+    pub plan: Arc<str>,
+    pub plan_hash: String,
+    pub durability: Durability,
+    pub events: Vec<Event>,
+}
+
+/// A line of `runs list`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub id: RunId,
+    pub workflow: String,
+    pub version: Option<String>,
+    pub phase: Phase,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub ended: Option<Timestamp>,
+    pub due: Option<Timestamp>,
+    pub failure: Option<String>,
+    pub principal: Option<String>,
+    pub tenant: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub client_key: Option<String>,
+    pub retry_of: Option<RunId>,
+    pub event_count: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub workflow: Option<String>,
+    pub phases: Vec<Phase>,
+    pub labels: BTreeMap<String, String>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    pub client_key: Option<String>,
+    pub principal: Option<String>,
+    /// At most this many; zero means the default of 100.
+    pub limit: usize,
+}
+
+/// A message to a run, from any process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    pub run: RunId,
+    pub what: Order,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    Answer {
+        step: String,
+        round: Option<u32>,
+        action: crate::event::AnswerAction,
+        content: Option<Value>,
+    },
+    Cancel {
+        reason: String,
+    },
+    Resolve {
+        slot: Slot,
+        resolution: Resolution,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("run `{run}` is owned by another process now")]
+    Fenced { run: RunId },
+    #[error("run `{run}` is not in the store")]
+    UnknownRun { run: RunId },
+    #[error("run `{run}` already exists")]
+    Exists { run: RunId },
+    #[error("run `{run}` expected event {expected} next, not {got}")]
+    OutOfOrder { run: RunId, expected: u64, got: u64 },
+    #[error("the store has no room left")]
+    Full(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the store was written by a newer version ({found}; this one reads up to {known})")]
+    TooNew { found: u64, known: u64 },
+    #[error("cannot {action} the store")]
+    Store {
+        action: &'static str,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}

@@ -1,0 +1,144 @@
+//! The merged tool catalog as plain data: what backends offer, under which names.
+//! `backends` fills it; `bind` and the checks read it; nothing after `bind` looks at it again.
+
+use crate::name::{BackendName, ToolName};
+use onecall_mcp::{Hints, Tool};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Catalog {
+    /// In deterministic order: by backend as configured, then by original name.
+    pub tools: Vec<CatalogTool>,
+    /// Every configured backend, whether its tools are known yet or not.
+    pub backends: BTreeMap<BackendName, Knowledge>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Knowledge {
+    /// The list is that of the live backend.
+    Live,
+    /// The list was kept from an earlier connection.
+    Kept,
+    /// Never connected; its tools are unknown, which is not the same as absent.
+    Unknown,
+}
+
+/// One tool of one backend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CatalogTool {
+    /// The name after conflict resolution, by which clients and workflows call it.
+    /// `None` for a tool that lost a name conflict; `backend.original` still reaches it.
+    pub name: Option<ToolName>,
+    pub backend: BackendName,
+    /// The name the backend gave it.
+    pub original: String,
+    /// Hidden tools are usable in workflows and not listed to clients.
+    pub listed: bool,
+    /// The definition to list, with overrides applied.
+    #[serde(with = "definition")]
+    pub tool: Tool,
+}
+
+impl CatalogTool {
+    pub fn input_schema(&self) -> Option<&Value> {
+        self.tool.input_schema().filter(|schema| schema.is_object())
+    }
+
+    pub fn output_schema(&self) -> Option<&Value> {
+        self.tool
+            .output_schema()
+            .filter(|schema| schema.is_object())
+    }
+
+    pub fn hints(&self) -> Hints {
+        self.tool.hints()
+    }
+}
+
+/// What a tool reference leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Resolution<'a> {
+    Found(&'a CatalogTool),
+    /// The backend it names, or some backend, has not told its tools yet.
+    NotYetKnown,
+    /// No backend has it.
+    Absent,
+}
+
+impl Catalog {
+    /// Exact published name first, then `backend.original_name`; hidden tools too.
+    pub fn resolve(&self, reference: &str) -> Resolution<'_> {
+        if let Some(tool) = self.by_name(reference) {
+            return Resolution::Found(tool);
+        }
+        // Backend names may hold dots: the longest configured name that fits wins.
+        let named = self
+            .backends
+            .iter()
+            .filter(|(backend, _)| {
+                reference
+                    .strip_prefix(backend.as_str())
+                    .is_some_and(|rest| rest.len() > 1 && rest.starts_with('.'))
+            })
+            .max_by_key(|(backend, _)| backend.as_str().len());
+        if let Some((backend, knowledge)) = named {
+            let original = &reference[backend.as_str().len() + 1..];
+            if let Some(tool) = self.by_original(backend, original) {
+                return Resolution::Found(tool);
+            }
+            return match knowledge {
+                Knowledge::Live | Knowledge::Kept => Resolution::Absent,
+                Knowledge::Unknown => Resolution::NotYetKnown,
+            };
+        }
+        if self
+            .backends
+            .values()
+            .any(|knowledge| *knowledge == Knowledge::Unknown)
+        {
+            return Resolution::NotYetKnown;
+        }
+        Resolution::Absent
+    }
+
+    fn by_name(&self, name: &str) -> Option<&CatalogTool> {
+        self.tools
+            .iter()
+            .find(|tool| tool.name.as_ref().is_some_and(|own| own.as_str() == name))
+    }
+
+    fn by_original(&self, backend: &BackendName, original: &str) -> Option<&CatalogTool> {
+        self.tools
+            .iter()
+            .find(|tool| &tool.backend == backend && tool.original == original)
+    }
+
+    /// Every way a workflow may write a tool, for suggestions.
+    pub fn spellings(&self) -> Vec<String> {
+        let mut all = Vec::with_capacity(self.tools.len() * 2);
+        for tool in &self.tools {
+            all.extend(tool.name.as_ref().map(|name| name.as_str().to_owned()));
+            all.push(format!("{}.{}", tool.backend, tool.original));
+        }
+        all
+    }
+}
+
+mod definition {
+    //! A tool definition is stored as the JSON object the backend sent.
+    use onecall_mcp::Tool;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(tool: &Tool, to: S) -> Result<S::Ok, S::Error> {
+        tool.object().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Tool, D::Error> {
+        Tool::from_value(Value::deserialize(from)?).map_err(D::Error::custom)
+    }
+}

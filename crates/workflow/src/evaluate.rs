@@ -1,0 +1,283 @@
+//! Evaluation of expressions over a scope: values, text, arguments, conditions, collections.
+//! Pure and bounded. Typed output is in `output`; fitting arguments to a schema is in `coerce`.
+
+use crate::coerce::Coercer;
+use crate::expression::{Expression, Program, ValueTemplate, kind_of};
+use crate::scope::Scope;
+use crate::step::{Condition, Truth};
+use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why an expression gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A value that is needed is not there.
+    Missing,
+    Failed,
+    Limit,
+    /// A condition gave neither true nor false.
+    Condition,
+    /// A collection is not a list.
+    Collection,
+    /// A collection has more items than it may.
+    Iterations,
+    /// A value does not fit the declared type of the output.
+    Output,
+}
+
+impl Fault {
+    pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// The same fault with the place it happened at in front.
+    fn at(self, place: &str) -> Self {
+        Self {
+            kind: self.kind,
+            message: format!("{place}: {}", self.message),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl From<RenderError> for Fault {
+    fn from(error: RenderError) -> Self {
+        let kind = match error.kind {
+            RenderErrorKind::Execution => FaultKind::Failed,
+            RenderErrorKind::MissingKey => FaultKind::Missing,
+            RenderErrorKind::Limit => FaultKind::Limit,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// The value of an expression; `Err(text)` inside `Ok` would hide that missing is no fault yet:
+/// what a missing value means is for the place that reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found<'a> {
+    /// What was read, as the author wrote it.
+    Missing(String),
+    Value(Cow<'a, Value>),
+}
+
+/// The value of an expression, with its JSON type where the expression is a whole value.
+pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<'a>, Fault> {
+    match &expression.program {
+        Program::Text(text) => Ok(Found::Value(Cow::Owned(Value::from(text.as_str())))),
+        Program::Path(path) => match path.read(scope) {
+            Ok(Some(value)) => Ok(Found::Value(value)),
+            Ok(None) => Ok(Found::Missing(path.to_string())),
+            Err(error) => Err(Fault::new(FaultKind::Failed, error.to_string())),
+        },
+        Program::Go(go) if go.is_whole_value() && !go.options().go_missing => {
+            let context = go.context(scope);
+            match go
+                .template()
+                .value(Node::Object(&context), &go.render_options())?
+            {
+                GoEvaluated::Missing(span) => {
+                    let read = go.text().get(span.range()).unwrap_or(go.text());
+                    Ok(Found::Missing(read.to_owned()))
+                }
+                GoEvaluated::Value(value) => Ok(Found::Value(Cow::Owned(value.into_owned()))),
+            }
+        }
+        Program::Go(_) => Ok(Found::Value(Cow::Owned(Value::String(text(
+            expression, scope,
+        )?)))),
+    }
+}
+
+/// The text of an expression. A missing value fails.
+pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault> {
+    match &expression.program {
+        Program::Text(text) => Ok(text.clone()),
+        Program::Path(path) => match value(expression, scope)? {
+            Found::Missing(_) => Err(missing(&path.to_string())),
+            Found::Value(value) => Ok(as_text(&value)),
+        },
+        Program::Go(go) => {
+            let context = go.context(scope);
+            let rendered = go
+                .template()
+                .render(Node::Object(&context), &go.render_options())?;
+            if let (Some(span), false) = (rendered.missing.first(), go.options().go_missing) {
+                return Err(missing(go.text().get(span.range()).unwrap_or(go.text())));
+            }
+            String::from_utf8(rendered.bytes).map_err(|_| {
+                Fault::new(
+                    FaultKind::Failed,
+                    "the template gave bytes that are no text",
+                )
+            })
+        }
+    }
+}
+
+/// Strings as they are, everything else as compact JSON.
+pub fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(crate) fn missing(read: &str) -> Fault {
+    Fault::new(
+        FaultKind::Missing,
+        format!("`{}` has no value", read.trim()),
+    )
+}
+
+/// Arguments of a call, expanded at every depth and fitted to the tool's schema.
+pub fn arguments(
+    template: &ValueTemplate,
+    schema: &Coercer,
+    scope: &dyn Scope,
+) -> Result<Value, Fault> {
+    let mut path = Vec::new();
+    let expanded = expand(template, schema, scope, &mut path)?;
+    let value = expanded.unwrap_or_else(|| Value::Object(Map::new()));
+    Ok(schema.coerce(value))
+}
+
+/// `None` is a missing value that may be left out.
+fn expand<'a>(
+    template: &'a ValueTemplate,
+    schema: &Coercer,
+    scope: &dyn Scope,
+    path: &mut Vec<&'a str>,
+) -> Result<Option<Value>, Fault> {
+    match template {
+        ValueTemplate::Literal(value) => Ok(Some(value.clone())),
+        ValueTemplate::Expression(expression) => {
+            match value(expression, scope).map_err(|fault| fault.at(&path.join(".")))? {
+                Found::Value(value) => Ok(Some(value.into_owned())),
+                Found::Missing(read) if schema.requires(path) => {
+                    Err(missing(&read).at(&path.join(".")))
+                }
+                Found::Missing(_) => Ok(None),
+            }
+        }
+        ValueTemplate::Object(entries) => {
+            let mut object = Map::with_capacity(entries.len());
+            for (key, below) in entries {
+                path.push(key);
+                if let Some(value) = expand(below, schema, scope, path)? {
+                    object.insert(key.clone(), value);
+                }
+                path.pop();
+            }
+            Ok(Some(Value::Object(object)))
+        }
+        ValueTemplate::Array(items) => {
+            let mut array = Vec::with_capacity(items.len());
+            for (index, below) in items.iter().enumerate() {
+                match expand(below, schema, scope, path)? {
+                    Some(value) => array.push(value),
+                    // A hole in a list would move what follows it.
+                    None => {
+                        let place = format!("{}[{index}]", path.join("."));
+                        return Err(
+                            Fault::new(FaultKind::Missing, "the value is missing").at(&place)
+                        );
+                    }
+                }
+            }
+            Ok(Some(Value::Array(array)))
+        }
+    }
+}
+
+/// Whether a condition holds. Anything that is neither true nor false is a fault.
+pub fn condition(condition: &Condition, scope: &dyn Scope) -> Result<bool, Fault> {
+    let found = match value(&condition.test, scope)? {
+        Found::Value(found) => found,
+        Found::Missing(read) => match condition.truth {
+            Truth::Words => return Err(missing(&read)),
+            Truth::Jq => return Ok(false),
+        },
+    };
+    match condition.truth {
+        Truth::Jq => Ok(!matches!(*found, Value::Null | Value::Bool(false))),
+        Truth::Words => match &*found {
+            Value::Bool(value) => Ok(*value),
+            Value::String(text) => boolean_word(text.trim()).ok_or_else(|| not_a_truth(&found)),
+            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                Err(not_a_truth(&found))
+            }
+        },
+    }
+}
+
+/// The six words that are booleans.
+pub fn boolean_word(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+fn not_a_truth(found: &Value) -> Fault {
+    let mut shown = found.to_string();
+    if shown.len() > 100 {
+        shown = shown.chars().take(100).chain("…".chars()).collect();
+    }
+    Fault::new(
+        FaultKind::Condition,
+        format!("condition must evaluate to 'true' or 'false', got: {shown}"),
+    )
+}
+
+/// The items of a loop: a list, or JSON text of one; null is empty.
+pub fn items(
+    expression: &Expression,
+    scope: &dyn Scope,
+    iterations_max: u32,
+) -> Result<Vec<Value>, Fault> {
+    let found = match value(expression, scope)? {
+        Found::Value(found) => found.into_owned(),
+        Found::Missing(read) => return Err(missing(&read)),
+    };
+    let found = match found {
+        Value::String(text) => serde_json::from_str(&text).map_err(|error| {
+            let shown: String = text.chars().take(100).collect();
+            let message = format!("the collection is text that is no JSON list ({error}): {shown}");
+            Fault::new(FaultKind::Collection, message)
+        })?,
+        other => other,
+    };
+    let items = match found {
+        Value::Array(items) => items,
+        Value::Null => Vec::new(),
+        other => {
+            let message = format!("the collection must be a list, not {}", kind_of(&other));
+            return Err(Fault::new(FaultKind::Collection, message));
+        }
+    };
+    if items.len() > iterations_max as usize {
+        let message = format!(
+            "the collection has {} items, more than the {iterations_max} allowed",
+            items.len()
+        );
+        return Err(Fault::new(FaultKind::Iterations, message));
+    }
+    Ok(items)
+}

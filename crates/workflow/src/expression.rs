@@ -1,0 +1,159 @@
+//! Expressions: a bare path in any language is one `Path`; everything else is a program of its language.
+//! Evaluation lives in `evaluate`; this file only says what an expression is and what it reads.
+
+mod go;
+mod path;
+
+pub use go::{GoOptions, GoProgram};
+pub(crate) use path::kind_of;
+pub use path::{Facet, Path, PathError, Root, RunField, Segment};
+
+use onecall_source::{Place, Text};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The place of what was not written anywhere: a value read back from a store.
+pub fn nowhere() -> Place {
+    Place::path("", "")
+}
+
+/// One expression with the place it was written at.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Expression {
+    pub program: Program,
+    /// Where it was written; absent in a plan that was read back from a store.
+    #[serde(skip)]
+    pub written: Option<Text>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// Text without any template in it.
+    Text(String),
+    Path(Path),
+    Go(GoProgram),
+}
+
+/// Something an expression reads, for edges and checks.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    pub target: Target,
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A parameter; no segments is the whole input.
+    Input { segments: Vec<String> },
+    /// A step. `facet` is what of it is read (`output`, `status`, …), `None` the whole view.
+    Step {
+        name: String,
+        facet: Option<String>,
+        segments: Vec<String>,
+    },
+    /// All steps at once, or a step whose name is computed.
+    AllSteps,
+    /// The loop item of this name, or `index`.
+    Item { name: String },
+    /// A root that does not exist in the view.
+    Unknown { name: String },
+    /// A root that always exists and needs no check.
+    Ambient,
+}
+
+impl Expression {
+    pub fn new(program: Program, written: Option<Text>) -> Self {
+        Self { program, written }
+    }
+
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Program::Text(text.into()), None)
+    }
+
+    /// The place of the whole expression.
+    pub fn place(&self) -> Place {
+        self.written
+            .as_ref()
+            .map_or_else(nowhere, |text| text.place().clone())
+    }
+
+    /// The place of a byte range of the expression's text.
+    pub fn place_of(&self, range: std::ops::Range<usize>) -> Place {
+        self.written
+            .as_ref()
+            .map_or_else(nowhere, |text| text.place_of(range))
+    }
+
+    /// What the expression reads, in the order it is written.
+    pub fn references(&self) -> Vec<Reference> {
+        match &self.program {
+            Program::Text(_) => Vec::new(),
+            Program::Path(path) => {
+                vec![Reference {
+                    target: path.target(),
+                    place: self.place(),
+                }]
+            }
+            Program::Go(go) => go.references(self),
+        }
+    }
+
+    /// Whether evaluation can give a value that is not text.
+    pub fn is_whole_value(&self) -> bool {
+        match &self.program {
+            Program::Text(_) => false,
+            Program::Path(_) => true,
+            Program::Go(go) => go.is_whole_value(),
+        }
+    }
+
+    pub fn is_constant(&self) -> bool {
+        matches!(self.program, Program::Text(_))
+    }
+}
+
+/// A JSON value with expressions at its leaves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueTemplate {
+    Literal(Value),
+    Expression(Expression),
+    Object(Vec<(String, ValueTemplate)>),
+    Array(Vec<ValueTemplate>),
+}
+
+impl ValueTemplate {
+    pub fn empty_object() -> Self {
+        Self::Object(Vec::new())
+    }
+
+    /// Every expression in it, with the path that leads there.
+    pub fn expressions(&self) -> Vec<(String, &Expression)> {
+        let mut found = Vec::new();
+        self.collect(String::new(), &mut found);
+        found
+    }
+
+    fn collect<'a>(&'a self, path: String, found: &mut Vec<(String, &'a Expression)>) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Expression(expression) => found.push((path, expression)),
+            Self::Object(entries) => {
+                for (key, value) in entries {
+                    let below = if path.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{path}.{key}")
+                    };
+                    value.collect(below, found);
+                }
+            }
+            Self::Array(items) => {
+                for (index, value) in items.iter().enumerate() {
+                    value.collect(format!("{path}[{index}]"), found);
+                }
+            }
+        }
+    }
+}

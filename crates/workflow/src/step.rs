@@ -1,0 +1,141 @@
+//! A step of a workflow: what it does, when it may start, what happens when it fails.
+//! A new kind of step is a variant of `Action`; the compiler then shows every place that must know it.
+
+use crate::expression::{Expression, ValueTemplate, nowhere};
+use crate::name::{StepName, ToolName};
+use crate::policy;
+use onecall_source::Place;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    pub name: StepName,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub needs: Vec<Need>,
+    pub when: Option<Condition>,
+    pub action: Action,
+    /// Bounds all attempts together, or the whole loop.
+    #[serde(with = "policy::optional_millis")]
+    pub timeout: Option<Duration>,
+    pub on_error: policy::OnError,
+    pub skipped_need: policy::SkippedNeed,
+    /// The output of the step when it was skipped, or failed and was continued.
+    pub default: Option<Value>,
+    #[serde(skip, default = "nowhere")]
+    pub place: Place,
+}
+
+/// An edge of the graph: this step starts after that one has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Need {
+    pub step: StepName,
+    pub origin: NeedOrigin,
+    #[serde(skip, default = "nowhere")]
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeedOrigin {
+    Declared,
+    /// An expression of the step reads the other step.
+    Inferred,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Condition {
+    pub test: Expression,
+    pub truth: Truth,
+}
+
+/// What counts as true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truth {
+    /// A boolean, or one of the six words; anything else fails the step.
+    Words,
+    /// Everything but false and null.
+    Jq,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Call(Call),
+    Ask(Ask),
+    Each(Each),
+}
+
+/// One call of a backend tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Call {
+    pub tool: ToolName,
+    pub arguments: ValueTemplate,
+    pub reading: Reading,
+    /// The author says that repeating the call does no harm.
+    pub idempotent: bool,
+    #[serde(skip, default = "nowhere")]
+    pub tool_place: Place,
+}
+
+/// How a call result becomes the output of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Structured content when it is an object, else the content map.
+    ContentMap,
+    /// Structured content, else a sole text block parsed as JSON, else the result object.
+    Payload,
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ask {
+    pub message: Expression,
+    /// An object schema; `None` asks for confirmation only.
+    pub schema: Option<Value>,
+    /// The author's schema was not an object: it is asked as the field `value` and read back bare.
+    pub bare: bool,
+    pub on_decline: policy::Refusal,
+    /// Applies to a time-out too, unless there is a default response.
+    pub on_cancel: policy::Refusal,
+    pub default_response: Option<Value>,
+}
+
+/// A loop over a collection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Each {
+    pub items: Expression,
+    pub item_name: String,
+    pub parallel_max: u32,
+    pub iterations_max: u32,
+    pub body: Box<Step>,
+}
+
+impl Step {
+    /// The calls this step can make: its own, or that of its loop body.
+    pub fn call(&self) -> Option<&Call> {
+        match &self.action {
+            Action::Call(call) => Some(call),
+            Action::Ask(_) => None,
+            Action::Each(each) => each.body.call(),
+        }
+    }
+
+    /// Whether the step may end without an output of its own while the run goes on.
+    pub fn is_skippable(&self) -> bool {
+        if self.when.is_some() || self.on_error.then == policy::Then::Continue {
+            return true;
+        }
+        match &self.action {
+            Action::Ask(ask) => {
+                ask.on_decline == policy::Refusal::Continues
+                    || ask.on_cancel == policy::Refusal::Continues
+            }
+            Action::Call(_) | Action::Each(_) => false,
+        }
+    }
+}

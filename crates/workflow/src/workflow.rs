@@ -1,0 +1,133 @@
+//! THE representation: one workflow, whatever dialect it was written in.
+//! Only `Builder::finish` makes one, so whoever holds a `Workflow` need not check it again.
+
+use crate::expression::{Expression, ValueTemplate, nowhere};
+use crate::name::{StepName, WorkflowName};
+use crate::policy;
+use crate::step::Step;
+use onecall_source::Place;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Workflow {
+    pub name: WorkflowName,
+    pub version: Option<String>,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: Annotations,
+    /// JSON Schema of the parameters; its root is an object.
+    pub inputs: Value,
+    /// In the order they were declared.
+    pub steps: Vec<Step>,
+    pub output: Output,
+    pub policy: policy::Run,
+    #[serde(skip, default = "nowhere")]
+    pub place: Place,
+}
+
+impl Workflow {
+    pub fn step_index(&self, name: &str) -> Option<usize> {
+        self.steps
+            .iter()
+            .position(|step| step.name.as_str() == name)
+    }
+
+    pub fn step(&self, name: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.name.as_str() == name)
+    }
+
+    pub fn step_names(&self) -> impl Iterator<Item = &StepName> {
+        self.steps.iter().map(|step| &step.name)
+    }
+}
+
+/// Hints the author states; what is absent is derived from the tools of the steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Annotations {
+    pub title: Option<String>,
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+/// What the run returns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// The output of the last declared step that completed.
+    LastCompleted,
+    /// The output of the last step in topological order.
+    LastInOrder,
+    /// Typed properties, each with its own expression.
+    Properties(OutputProperties),
+    /// One expression gives the whole output.
+    Value(ValueTemplate),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OutputProperties {
+    pub properties: Vec<OutputProperty>,
+    pub required: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OutputProperty {
+    pub name: String,
+    pub kind: OutputKind,
+    pub description: Option<String>,
+    pub source: OutputSource,
+    pub default: Option<Value>,
+    #[serde(skip, default = "nowhere")]
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputSource {
+    Value(Expression),
+    Properties(Vec<OutputProperty>),
+}
+
+/// The JSON type a property is fitted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputKind {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    Object,
+    Array,
+    /// Taken as it comes.
+    Any,
+}
+
+impl OutputKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Any => "any",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "string" => Some(Self::String),
+            "integer" => Some(Self::Integer),
+            "number" => Some(Self::Number),
+            "boolean" => Some(Self::Boolean),
+            "object" => Some(Self::Object),
+            "array" => Some(Self::Array),
+            _ => None,
+        }
+    }
+}

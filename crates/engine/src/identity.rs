@@ -102,3 +102,57 @@ impl Slot {
         }
     }
 }
+
+impl Timestamp {
+    /// `2026-07-28T09:30:00.123Z`, in UTC.
+    pub fn to_rfc3339(self) -> String {
+        let seconds = self.0 / 1_000_000;
+        let millis = self.0 / 1_000 % 1_000;
+        let (days, second_of_day) = (seconds / 86_400, seconds % 86_400);
+        let (year, month, day) = civil_from_days(days);
+        let (hour, minute, second) = (
+            second_of_day / 3_600,
+            second_of_day / 60 % 60,
+            second_of_day % 60,
+        );
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    // Years start in March, so that the leap day comes last; eras are 400 years.
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let text = |seconds: u64| Timestamp::from_millis(seconds * 1_000).to_rfc3339();
+        assert_eq!(text(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(text(951_782_399), "2000-02-28T23:59:59.000Z");
+        assert_eq!(text(951_782_400), "2000-02-29T00:00:00.000Z");
+        assert_eq!(text(1_785_231_000), "2026-07-28T09:30:00.000Z");
+        assert_eq!(
+            Timestamp::from_micros(1_123_456).to_rfc3339(),
+            "1970-01-01T00:00:01.123Z"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! All semantics: an input and a state give events. Each event is folded as it is decided, so that what
+//! follows sees it; the caller stores the events before it performs anything.
+//!
+//! No clock, randomness, I/O or hash-ordered iteration: time and seeds arrive in inputs.
+
+mod ask;
+mod attempt;
+mod each;
+mod failure;
+mod output;
+mod ready;
+mod retry;
+mod timer;
+
+use crate::evaluate::Evaluator;
+use crate::event::{Answer, Event, Lost, Outcome, Resolution, What};
+use crate::evolve::evolve;
+use crate::failure::{Code, Failure};
+use crate::identity::{CallId, Slot, Timestamp};
+use crate::limits::EVENTS_MAX;
+use crate::state::State;
+use crate::view::View;
+use onecall_workflow::policy::WhileAsking;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The run begins, with parameters that were accepted.
+    Start { input: Arc<Value>, seed: u64 },
+    /// A call ended.
+    Ended { call: CallId, outcome: Outcome },
+    /// Time passed.
+    Time,
+    /// Somebody answered the question of a step. `round` names which asking was answered.
+    Answer {
+        step: u32,
+        round: Option<u32>,
+        answer: Answer,
+    },
+    /// Somebody wants the run to stop.
+    Cancel { reason: String },
+    /// The run was loaded again after its process died: what was in flight is lost.
+    Resume,
+    /// A person decided about a call with an unknown outcome.
+    Resolve { slot: Slot, resolution: Resolution },
+}
+
+/// Decides what follows from an input, and folds it into the state.
+pub fn decide(
+    state: &mut State,
+    at: Timestamp,
+    input: Input,
+    evaluator: &dyn Evaluator,
+) -> Vec<Event> {
+    let mut decider = Decider {
+        state,
+        evaluator,
+        now: at,
+        events: Vec::new(),
+    };
+    decider.input(input);
+    decider.settle();
+    decider.events
+}
+
+pub(crate) struct Decider<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) evaluator: &'a dyn Evaluator,
+    pub(crate) now: Timestamp,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Decider<'_> {
+    fn input(&mut self, input: Input) {
+        if self.state.end.is_some() {
+            self.too_late(&input);
+            return;
+        }
+        // What was due before this input happened before it.
+        if !matches!(input, Input::Start { .. }) {
+            self.elapse();
+        }
+        if self.state.end.is_some() {
+            self.too_late(&input);
+            return;
+        }
+        match input {
+            Input::Start { input, seed } => self.start(input, seed),
+            Input::Ended { call, outcome } => self.call_ended(call, outcome),
+            Input::Time => {}
+            Input::Answer {
+                step,
+                round,
+                answer,
+            } => self.answered(step, round, answer),
+            Input::Cancel { reason } => self.cancel(reason),
+            Input::Resume => self.resume(),
+            Input::Resolve { slot, resolution } => self.resolve(slot, resolution),
+        }
+    }
+
+    fn start(&mut self, input: Arc<Value>, seed: u64) {
+        let limit = self
+            .state
+            .plan
+            .workflow
+            .policy
+            .timeout
+            .map(|timeout| timeout.limit);
+        let deadline = limit.map(|limit| self.now.plus(limit));
+        self.emit(What::RunStarted {
+            input,
+            seed,
+            deadline,
+        });
+    }
+
+    /// After the end nothing is applied; what still arrives is noted.
+    fn too_late(&mut self, input: &Input) {
+        let text = match input {
+            Input::Ended { call, outcome } => {
+                let what = match outcome {
+                    Outcome::Returned(_) => "a result",
+                    Outcome::Failed { .. } => "a failure",
+                    Outcome::Unknown(Lost::Cancelled) => return,
+                    Outcome::Unknown(_) => "a lost answer",
+                };
+                format!(
+                    "{what} of step `{}` arrived late",
+                    self.state.step_name(call.step)
+                )
+            }
+            Input::Answer { step, .. } => {
+                format!(
+                    "an answer to step `{}` arrived late",
+                    self.state.step_name(*step)
+                )
+            }
+            Input::Start { .. }
+            | Input::Time
+            | Input::Cancel { .. }
+            | Input::Resume
+            | Input::Resolve { .. } => return,
+        };
+        self.emit(What::Note { text });
+    }
+
+    /// What was in flight when the process died was sent and not answered.
+    fn resume(&mut self) {
+        let lost: Vec<CallId> = self.state.calls.keys().copied().collect();
+        for call in lost {
+            if self.state.end.is_none() {
+                self.call_ended(call, Outcome::Unknown(Lost::Crash));
+            }
+        }
+    }
+
+    fn cancel(&mut self, reason: String) {
+        self.emit(What::CancelAsked {
+            reason: reason.clone(),
+        });
+        let failure = Failure::new(
+            Code::CancelledRun,
+            format!("the run was cancelled: {reason}"),
+        );
+        self.end_cancelled(failure);
+    }
+
+    /// Starts what can start, ends what has nothing left to do.
+    fn settle(&mut self) {
+        self.advance();
+        if self.state.end.is_none() && self.state.ended_steps as usize == self.state.steps.len() {
+            self.finish();
+        }
+        if self.state.end.is_none() && self.state.events > EVENTS_MAX {
+            let message = format!("the run has more than {EVENTS_MAX} events");
+            self.abort(Failure::new(Code::LimitEvents, message));
+        }
+        self.tend_clock();
+    }
+
+    /// Loops and ready steps feed each other: a loop that ends makes steps ready, a ready step may be a loop.
+    pub(crate) fn advance(&mut self) {
+        loop {
+            let before = self.events.len();
+            self.fill_loops();
+            self.start_ready();
+            if self.state.end.is_some() || self.events.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// A default time-out stands still while the run waits for people only.
+    fn tend_clock(&mut self) {
+        let Some(timeout) = self.state.plan.workflow.policy.timeout else {
+            return;
+        };
+        if timeout.while_asking == WhileAsking::Ticks || self.state.end.is_some() {
+            return;
+        }
+        match (self.state.waits_for_people_only(), self.state.clock_stopped) {
+            (true, None) => self.emit(What::ClockStopped),
+            (false, Some(since)) => {
+                let stood = self.now.since(since);
+                let deadline = self.state.deadline.map(|deadline| deadline.plus(stood));
+                self.emit(What::ClockStarted { deadline });
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    pub(crate) fn emit(&mut self, what: What) {
+        let event = Event { at: self.now, what };
+        evolve(self.state, &event);
+        self.events.push(event);
+    }
+
+    pub(crate) fn view(&self, slot: Slot) -> View<'_> {
+        View {
+            state: self.state,
+            now: self.now,
+            item: slot.item.map(|item| (slot.step, item)),
+        }
+    }
+
+    /// The same failure with the place it happened at.
+    pub(crate) fn located(&self, slot: Slot, mut failure: Failure) -> Failure {
+        failure
+            .step
+            .get_or_insert_with(|| self.state.step_name(slot.step).to_owned());
+        failure.item = failure.item.or(slot.item);
+        let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
+        failure.attempt = failure.attempt.or((attempts > 0).then_some(attempts));
+        failure
+    }
+}

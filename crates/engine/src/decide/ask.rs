@@ -1,0 +1,170 @@
+//! Questions: putting one, and what an answer, a refusal or silence means.
+
+use super::Decider;
+use crate::event::{Answer, AnswerAction, Output, What};
+use crate::failure::{Code, Failure};
+use crate::identity::Slot;
+use crate::limits::ANSWERS_REFUSED_MAX;
+use onecall_workflow::policy::Refusal;
+use onecall_workflow::step::{Action, Ask};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+impl Decider<'_> {
+    pub(super) fn put_question(&mut self, step: u32, ask: &Ask) {
+        let slot = Slot::of_step(step);
+        match self.evaluator.message(&ask.message, &self.view(slot)) {
+            Err(failure) => self.slot_failed(slot, failure),
+            Ok(message) => {
+                let timeout = self.state.plan.step(step as usize).timeout;
+                let deadline = timeout.map(|timeout| self.now.plus(timeout));
+                let schema = ask.schema.clone().map(Arc::new);
+                self.emit(What::QuestionAsked {
+                    step,
+                    round: 0,
+                    message,
+                    schema,
+                    deadline,
+                });
+            }
+        }
+    }
+
+    pub(super) fn answered(&mut self, step: u32, round: Option<u32>, answer: Answer) {
+        let plan = Arc::clone(&self.state.plan);
+        let Some(question) = self.state.questions.get(&step) else {
+            let text = format!(
+                "an answer to step `{}` arrived late",
+                self.state.step_name(step)
+            );
+            return self.emit(What::Note { text });
+        };
+        if round.is_some_and(|round| round != question.round) {
+            let text = format!(
+                "an answer to an earlier question of step `{}` arrived late",
+                self.state.step_name(step)
+            );
+            return self.emit(What::Note { text });
+        }
+        let round = question.round;
+        let Action::Ask(ask) = &plan.step(step as usize).action else {
+            return;
+        };
+        if answer.action != AnswerAction::Accept {
+            return self.refused(step, round, ask, answer.action);
+        }
+        match self.evaluator.answer(ask, answer.content.clone()) {
+            Ok(shown) => {
+                self.emit(What::QuestionAnswered {
+                    step,
+                    round,
+                    answer,
+                });
+                let output = output_of(AnswerAction::Accept, shown);
+                self.step_completed(step, output);
+            }
+            Err(reason) => self.answer_refused(step, round, ask, reason),
+        }
+    }
+
+    /// A wrong answer is asked again a few times, then counts as cancel.
+    fn answer_refused(&mut self, step: u32, round: u32, ask: &Ask, reason: String) {
+        self.emit(What::AnswerRefused {
+            step,
+            round,
+            reason,
+        });
+        if self.state.step(step).answers_refused > ANSWERS_REFUSED_MAX {
+            return self.refused(step, round, ask, AnswerAction::Cancel);
+        }
+        let Some(question) = self.state.questions.get(&step).cloned() else {
+            return;
+        };
+        self.emit(What::QuestionAsked {
+            step,
+            round: round + 1,
+            message: question.message,
+            schema: question.schema,
+            deadline: question.deadline,
+        });
+    }
+
+    /// Nobody answered in time.
+    pub(super) fn question_timed_out(&mut self, step: u32) {
+        let plan = Arc::clone(&self.state.plan);
+        let Action::Ask(ask) = &plan.step(step as usize).action else {
+            return;
+        };
+        let round = self
+            .state
+            .questions
+            .get(&step)
+            .map_or(0, |question| question.round);
+        let Some(default) = &ask.default_response else {
+            return self.refused(step, round, ask, AnswerAction::Timeout);
+        };
+        let answer = Answer {
+            action: AnswerAction::Accept,
+            content: Some(default.clone()),
+            defaulted: true,
+        };
+        self.emit(What::QuestionAnswered {
+            step,
+            round,
+            answer,
+        });
+        let shown = if ask.bare {
+            default.get("value").unwrap_or(default)
+        } else {
+            default
+        };
+        let output = json!({ "action": "accept", "content": shown, "defaulted": true });
+        self.step_completed(step, Output::Value(Arc::new(output)));
+    }
+
+    fn refused(&mut self, step: u32, round: u32, ask: &Ask, action: AnswerAction) {
+        let answer = Answer {
+            action,
+            content: None,
+            defaulted: false,
+        };
+        self.emit(What::QuestionAnswered {
+            step,
+            round,
+            answer,
+        });
+        let (policy, code, words) = match action {
+            AnswerAction::Decline => (ask.on_decline, Code::DeclinedQuestion, "was declined"),
+            AnswerAction::Timeout => (
+                ask.on_cancel,
+                Code::TimeoutQuestion,
+                "was not answered in time",
+            ),
+            AnswerAction::Cancel | AnswerAction::Accept => {
+                (ask.on_cancel, Code::CancelledQuestion, "was cancelled")
+            }
+        };
+        let plan = Arc::clone(&self.state.plan);
+        let default = plan.step(step as usize).default.as_ref();
+        let content = default.and_then(|default| default.get("content")).cloned();
+        match policy {
+            Refusal::Fails => {
+                let failure = Failure::new(code, format!("the question {words}"));
+                self.slot_failed(Slot::of_step(step), failure);
+            }
+            Refusal::Continues => self.step_completed(step, output_of(action, content)),
+            Refusal::SkipsRemaining => {
+                self.step_completed(step, output_of(action, content));
+                self.emit(What::RemainingSkipped { step });
+            }
+        }
+    }
+}
+
+fn output_of(action: AnswerAction, content: Option<Value>) -> Output {
+    let mut output = json!({ "action": action.as_str() });
+    if let Some(content) = content {
+        output["content"] = content;
+    }
+    Output::Value(Arc::new(output))
+}

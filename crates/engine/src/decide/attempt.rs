@@ -1,0 +1,270 @@
+//! Attempts: making a call, and what its end means. A call that was sent and not answered has an unknown
+//! outcome: it is repeated where that does no harm, else a person decides.
+
+use super::Decider;
+use crate::event::{Lost, Outcome, Output, Resolution, What};
+use crate::failure::{Code, Failure};
+use crate::identity::{CallId, Slot, Timestamp};
+use crate::limits::LOST_REPEATS_MAX;
+use onecall_mcp::{CallOutput, text_of};
+use onecall_workflow::plan::{BoundTool, Repeatable};
+use onecall_workflow::step::{Action, Call, Reading, Step};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::sync::Arc;
+
+impl Decider<'_> {
+    /// The step whose policies govern a slot: the step itself, or the body of its loop.
+    pub(super) fn governing<'p>(plan: &'p onecall_workflow::plan::Plan, slot: Slot) -> &'p Step {
+        let step = plan.step(slot.step as usize);
+        match (&step.action, slot.item) {
+            (Action::Each(each), Some(_)) => &each.body,
+            (Action::Each(_) | Action::Call(_) | Action::Ask(_), _) => step,
+        }
+    }
+
+    /// Makes the next attempt of a slot. Arguments are evaluated once and used for every attempt.
+    pub(super) fn start_attempt(&mut self, slot: Slot) {
+        let plan = Arc::clone(&self.state.plan);
+        let own = Self::governing(&plan, slot);
+        let (Some(call), Some(tool)) = (own.call(), plan.tool(slot.step as usize)) else {
+            let failure = Failure::new(Code::InternalFault, "the step has no tool to call");
+            return self.slot_failed(slot, failure);
+        };
+        if let Some(failure) = self.over_budget() {
+            return self.abort(self.located(slot, failure));
+        }
+        let arguments = match self.arguments(slot, call, tool) {
+            Ok(arguments) => arguments,
+            Err(failure) => return self.slot_failed(slot, failure),
+        };
+        let deadline = self.slot_deadline(slot, own);
+        let work = self.state.work(slot);
+        let attempt = work.map_or(0, |work| work.attempts);
+        let definite = work.map_or(0, |work| work.definite_failures);
+        let key = idempotency_key(self.state.run.as_str(), own.name.as_str(), slot, definite);
+        let call = slot.attempt(attempt);
+        self.emit(What::AttemptStarted {
+            call,
+            arguments,
+            key,
+            deadline,
+        });
+    }
+
+    fn arguments(&self, slot: Slot, call: &Call, tool: &BoundTool) -> Result<Arc<Value>, Failure> {
+        if let Some(arguments) = self
+            .state
+            .work(slot)
+            .and_then(|work| work.arguments.as_ref())
+        {
+            return Ok(Arc::clone(arguments));
+        }
+        self.evaluator
+            .arguments(call, tool, &self.view(slot))
+            .map(Arc::new)
+    }
+
+    /// The deadline of a slot is fixed when its first attempt starts.
+    fn slot_deadline(&self, slot: Slot, own: &Step) -> Option<Timestamp> {
+        let step = self.state.step(slot.step);
+        let known = match slot.item {
+            None => step.deadline,
+            Some(item) => {
+                let each = step.each.as_ref();
+                each.and_then(|each| each.states.get(item as usize))
+                    .and_then(|item| item.deadline)
+            }
+        };
+        let fresh = || own.timeout.map(|timeout| self.now.plus(timeout));
+        if self.state.work(slot).is_some_and(|work| work.attempts > 0) {
+            known
+        } else {
+            fresh()
+        }
+    }
+
+    fn over_budget(&self) -> Option<Failure> {
+        let calls = self.state.plan.workflow.policy.budget.as_ref()?.calls?;
+        (self.state.calls_started >= calls).then(|| {
+            let message = format!("the budget of {calls} calls is used up");
+            Failure::new(Code::BudgetCalls, message)
+        })
+    }
+
+    pub(super) fn call_ended(&mut self, call: CallId, outcome: Outcome) {
+        if !self.state.calls.contains_key(&call) {
+            if !matches!(outcome, Outcome::Unknown(Lost::Cancelled)) {
+                let step = self.state.step_name(call.step);
+                let text = format!("an answer of step `{step}` arrived late");
+                self.emit(What::Note { text });
+            }
+            return;
+        }
+        let slot = call.slot();
+        let outcome = judged(outcome);
+        self.emit(What::AttemptEnded {
+            call,
+            outcome: outcome.clone(),
+        });
+        match outcome {
+            Outcome::Returned(result) => self.returned(slot, &result),
+            Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
+            Outcome::Unknown(lost) => self.attempt_lost(slot, lost),
+        }
+    }
+
+    fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
+        let plan = Arc::clone(&self.state.plan);
+        let reading = Self::governing(&plan, slot).call().map(|call| call.reading);
+        let output = read_result(reading.unwrap_or(Reading::ContentMap), result);
+        self.slot_completed(slot, output);
+    }
+
+    fn attempt_lost(&mut self, slot: Slot, lost: Lost) {
+        let plan = Arc::clone(&self.state.plan);
+        let own = Self::governing(&plan, slot);
+        let tool = plan.tool(slot.step as usize);
+        let may_repeat = own.call().is_some_and(|call| call.idempotent)
+            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No)
+            || own.on_error.retry.is_some();
+        let reason = match &lost {
+            Lost::Crash => "the process ended while the call was in flight".to_owned(),
+            Lost::Connection { reason } => reason.clone(),
+            Lost::Deadline => "the time-out passed while the call was in flight".to_owned(),
+            Lost::Cancelled => "the call was cancelled while in flight".to_owned(),
+        };
+        if !may_repeat {
+            self.emit(What::Held { slot, reason });
+            return;
+        }
+        if lost == Lost::Crash {
+            self.start_attempt(slot);
+            return;
+        }
+        let failure = Failure::new(
+            Code::UnknownOutcomeUnanswered,
+            format!("the call was sent and not answered: {reason}"),
+        );
+        let repeats = self.state.work(slot).map_or(0, |work| work.lost);
+        if own.on_error.retry.is_none() && repeats < LOST_REPEATS_MAX {
+            self.repeat_later(slot, failure);
+        } else {
+            self.attempt_failed(slot, failure);
+        }
+    }
+
+    pub(super) fn resolve(&mut self, slot: Slot, resolution: Resolution) {
+        if !self.state.held.contains_key(&slot) {
+            return;
+        }
+        self.emit(What::HeldResolved {
+            slot,
+            resolution: resolution.clone(),
+        });
+        match resolution {
+            Resolution::Retry => self.start_attempt(slot),
+            Resolution::Fail => {
+                let message = "the call was sent and not answered, and was given up by a person";
+                self.slot_failed(slot, Failure::new(Code::UnknownOutcomeHeld, message));
+            }
+            Resolution::Result(value) => self.resolved_with(slot, value),
+        }
+    }
+
+    /// A person gives the result: a tool result as it is, anything else as structured content.
+    fn resolved_with(&mut self, slot: Slot, value: Value) {
+        let is_result = value.get("content").is_some_and(Value::is_array);
+        if is_result {
+            let output = match read_result(Reading::ContentMap, &Arc::new(value.clone())) {
+                Output::Structured => value.get("structuredContent").cloned().unwrap_or(value),
+                Output::Value(value) => Value::clone(&value),
+                Output::Nothing => Value::Null,
+            };
+            self.slot_completed(slot, Output::Value(Arc::new(output)));
+        } else {
+            self.slot_completed(slot, Output::Value(Arc::new(value)));
+        }
+    }
+
+    pub(super) fn slot_completed(&mut self, slot: Slot, output: Output) {
+        match slot.item {
+            Some(item) => self.item_completed(slot.step, item, output),
+            None => self.step_completed(slot.step, output),
+        }
+    }
+}
+
+/// A result that says `isError` is a failure of the tool.
+fn judged(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Returned(result) if result.get("isError") == Some(&Value::Bool(true)) => {
+            let failure = Failure::new(Code::ToolError, error_text(&result));
+            Outcome::Failed {
+                failure,
+                result: Some(result),
+            }
+        }
+        other => other,
+    }
+}
+
+fn error_text(result: &Value) -> String {
+    let content = result
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let text = text_of(content);
+    if !text.is_empty() {
+        return text;
+    }
+    let structured = result.get("structuredContent");
+    let named = ["error", "message", "text"]
+        .into_iter()
+        .find_map(|key| structured?.get(key)?.as_str());
+    named
+        .unwrap_or("the tool reported an error without saying which")
+        .to_owned()
+}
+
+/// The output of a step from the result of its call.
+fn read_result(reading: Reading, result: &Arc<Value>) -> Output {
+    let structured = result.get("structuredContent");
+    match reading {
+        Reading::ContentMap => {
+            if structured.is_some_and(Value::is_object) {
+                return Output::Structured;
+            }
+        }
+        Reading::Payload => {
+            if structured.is_some_and(|value| !value.is_null()) {
+                return Output::Structured;
+            }
+        }
+    }
+    let Value::Object(object) = &**result else {
+        return Output::Nothing;
+    };
+    let output = CallOutput::from_object(object.clone());
+    match reading {
+        Reading::ContentMap => Output::Value(Arc::new(Value::Object(output.content_map()))),
+        Reading::Payload => match output.text_json() {
+            Some(value) if value.is_object() || value.is_array() => Output::Value(Arc::new(value)),
+            Some(_) | None => Output::Value(Arc::clone(result)),
+        },
+    }
+}
+
+/// The same for the same call of the same run, until it has definitely failed.
+fn idempotency_key(run: &str, step: &str, slot: Slot, definite_failures: u32) -> String {
+    let text = json!([run, step, slot.item, definite_failures]).to_string();
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(16)
+        .fold(String::with_capacity(32), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+}

@@ -1,0 +1,229 @@
+//! The driver: performs what is outstanding, feeds what comes back to `decide`, stores before it performs.
+//! One task a run; nothing is polled, and no lock is held across an await.
+
+use crate::decide::{Input, decide};
+use crate::evaluate::Evaluator;
+use crate::event::{Event, Outcome};
+use crate::identity::{CallId, Timestamp};
+use crate::journal::{Append, Journal, JournalError};
+use crate::limits::{INPUTS_PER_APPEND_MAX, PARK_AFTER_SECONDS};
+use crate::outstanding::next_due;
+use crate::state::State;
+use crate::world::{ToolCall, World};
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
+use futures::stream::{FuturesUnordered, StreamExt};
+use onecall_workflow::policy::Durability;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Sees every event after it was stored.
+pub trait Observer: Send + Sync {
+    fn saw(&self, state: &State, events: &[Event]);
+}
+
+/// What a run needs besides its state.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub world: Arc<dyn World>,
+    pub evaluator: Arc<dyn Evaluator>,
+    /// Absent for runs whose durability is `none`.
+    pub journal: Option<Arc<dyn Journal>>,
+    pub durability: Durability,
+    pub observer: Arc<dyn Observer>,
+    /// Whether a run that only waits is given back to the store.
+    pub parks: bool,
+}
+
+impl Debug for Surroundings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Surroundings")
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why driving stopped.
+#[derive(Debug)]
+pub enum Stopped {
+    Ended(Box<State>),
+    /// Nothing but time and people can move it on; the store keeps it.
+    Parked {
+        due: Option<Timestamp>,
+    },
+    /// The handle that feeds inputs is gone: the process is leaving.
+    Abandoned,
+}
+
+/// Drives a run until it ends, is parked or is abandoned. `stored` events of it are in the journal already.
+pub async fn drive(
+    state: State,
+    first: Vec<Input>,
+    inputs: mpsc::Receiver<Input>,
+    surroundings: Surroundings,
+) -> Result<Stopped, JournalError> {
+    let mut drive = Drive {
+        state,
+        surroundings,
+        inputs,
+        in_flight: FuturesUnordered::new(),
+        handles: BTreeMap::new(),
+    };
+    drive.take(first).await?;
+    drive.run().await
+}
+
+struct Drive {
+    state: State,
+    surroundings: Surroundings,
+    inputs: mpsc::Receiver<Input>,
+    in_flight: FuturesUnordered<BoxFuture<'static, (CallId, Result<Outcome, Aborted>)>>,
+    handles: BTreeMap<CallId, AbortHandle>,
+}
+
+impl Drive {
+    async fn run(mut self) -> Result<Stopped, JournalError> {
+        loop {
+            if self.state.end.is_some() {
+                return Ok(Stopped::Ended(Box::new(self.state)));
+            }
+            self.perform();
+            let Some(inputs) = self.next_inputs().await else {
+                return Ok(self.stopped());
+            };
+            self.take(inputs).await?;
+        }
+    }
+
+    fn stopped(&self) -> Stopped {
+        if self.inputs.is_closed() {
+            return Stopped::Abandoned;
+        }
+        Stopped::Parked {
+            due: next_due(&self.state),
+        }
+    }
+
+    /// Decides on inputs, stores what was decided, and only then lets it be seen.
+    async fn take(&mut self, inputs: Vec<Input>) -> Result<(), JournalError> {
+        let at = self.surroundings.world.now();
+        let first = self.state.events;
+        let mut events = Vec::new();
+        for input in inputs {
+            let evaluator = Arc::clone(&self.surroundings.evaluator);
+            events.extend(decide(&mut self.state, at, input, &*evaluator));
+        }
+        if events.is_empty() {
+            return Ok(());
+        }
+        if let Some(journal) = &self.surroundings.journal {
+            let append = Append {
+                run: self.state.run.clone(),
+                first,
+                events: events.clone(),
+                durability: self.surroundings.durability,
+                mark: self.state.mark(),
+                at,
+            };
+            journal.append(append).await?;
+        }
+        self.surroundings.observer.saw(&self.state, &events);
+        Ok(())
+    }
+
+    /// Starts calls that are outstanding and not in flight, drops those no longer wanted.
+    fn perform(&mut self) {
+        self.handles.retain(|call, handle| {
+            let is_wanted = self.state.calls.contains_key(call);
+            if !is_wanted {
+                handle.abort();
+            }
+            is_wanted
+        });
+        for (id, open) in &self.state.calls {
+            if self.handles.contains_key(id) {
+                continue;
+            }
+            let Some(tool) = self.state.plan.tool(id.step as usize) else {
+                continue;
+            };
+            let call = ToolCall {
+                run: self.state.run.clone(),
+                id: *id,
+                step: self.state.step_name(id.step).to_owned(),
+                tool: Arc::clone(tool),
+                arguments: Arc::clone(&open.arguments),
+                key: open.key.clone(),
+                deadline: open.deadline,
+            };
+            let (handle, registration) = AbortHandle::new_pair();
+            let work = Abortable::new(self.surroundings.world.call(call), registration);
+            let id = *id;
+            self.in_flight
+                .push(Box::pin(async move { (id, work.await) }));
+            self.handles.insert(id, handle);
+        }
+    }
+
+    /// Waits for something to happen. `None`: nothing will, for now.
+    async fn next_inputs(&mut self) -> Option<Vec<Input>> {
+        let due = next_due(&self.state);
+        let world = Arc::clone(&self.surroundings.world);
+        let timer = async {
+            match due {
+                Some(due) => world.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        let only_waits = self.state.calls.is_empty() && self.in_flight.is_empty();
+        let parks = self.surroundings.parks && only_waits;
+        let park = async {
+            if parks {
+                let later = world.now().plus(Duration::from_secs(PARK_AFTER_SECONDS));
+                world.sleep_until(later).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        let first = tokio::select! {
+            biased;
+            input = self.inputs.recv() => input?,
+            Some(ended) = self.in_flight.next(), if !self.in_flight.is_empty() => {
+                Self::ended(&mut self.handles, ended)?
+            }
+            () = timer => Input::Time,
+            () = park => return None,
+        };
+        let mut inputs = vec![first];
+        self.drain(&mut inputs);
+        Some(inputs)
+    }
+
+    /// Takes along what else is there already, so that one append serves for all.
+    fn drain(&mut self, inputs: &mut Vec<Input>) {
+        while inputs.len() < INPUTS_PER_APPEND_MAX {
+            let next = futures::FutureExt::now_or_never(self.in_flight.next());
+            let Some(Some(ended)) = next else { break };
+            inputs.extend(Self::ended(&mut self.handles, ended));
+        }
+        while inputs.len() < INPUTS_PER_APPEND_MAX
+            && let Ok(input) = self.inputs.try_recv()
+        {
+            inputs.push(input);
+        }
+    }
+
+    fn ended(
+        handles: &mut BTreeMap<CallId, AbortHandle>,
+        (call, outcome): (CallId, Result<Outcome, Aborted>),
+    ) -> Option<Input> {
+        handles.remove(&call);
+        match outcome {
+            Ok(outcome) => Some(Input::Ended { call, outcome }),
+            // An aborted call was ended by a decision already; there is nothing to tell.
+            Err(Aborted) => Some(Input::Time),
+        }
+    }
+}

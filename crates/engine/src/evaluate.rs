@@ -1,0 +1,112 @@
+//! The engine's only door to expressions and schemas. `PlanEvaluator` is the real one; tests hand in one
+//! that always errs, to show that folding a journal evaluates nothing.
+
+use crate::failure::{Code, Failure};
+use onecall_workflow::coerce::Coercer;
+use onecall_workflow::evaluate::{self, Fault, FaultKind};
+use onecall_workflow::expression::Expression;
+use onecall_workflow::output::{self, Absent, Produced};
+use onecall_workflow::plan::BoundTool;
+use onecall_workflow::scope::Scope;
+use onecall_workflow::step::{Ask, Call, Condition, Each};
+use onecall_workflow::workflow::OutputProperties;
+use serde_json::Value;
+use std::fmt::Debug;
+
+/// Evaluates what a workflow says over what a run has.
+pub trait Evaluator: Send + Sync + Debug {
+    fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure>;
+    fn arguments(&self, call: &Call, tool: &BoundTool, scope: &dyn Scope)
+    -> Result<Value, Failure>;
+    fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure>;
+    fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure>;
+    /// The answer as the step will show it, or why it does not fit.
+    fn answer(&self, ask: &Ask, content: Option<Value>) -> Result<Option<Value>, String>;
+    fn properties(
+        &self,
+        output: &OutputProperties,
+        scope: &dyn Scope,
+        absent: Absent,
+    ) -> Result<Produced, Failure>;
+    fn value(
+        &self,
+        template: &onecall_workflow::expression::ValueTemplate,
+        scope: &dyn Scope,
+    ) -> Result<Value, Failure>;
+}
+
+/// The evaluator of crate `workflow`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanEvaluator;
+
+impl Evaluator for PlanEvaluator {
+    fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure> {
+        evaluate::condition(condition, scope).map_err(|fault| failure("condition", &fault))
+    }
+
+    fn arguments(
+        &self,
+        call: &Call,
+        tool: &BoundTool,
+        scope: &dyn Scope,
+    ) -> Result<Value, Failure> {
+        evaluate::arguments(&call.arguments, &tool.input, scope)
+            .map_err(|fault| failure("arguments", &fault))
+    }
+
+    fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure> {
+        evaluate::items(&each.items, scope, each.iterations_max)
+            .map_err(|fault| failure("collection", &fault))
+    }
+
+    fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure> {
+        evaluate::text(message, scope).map_err(|fault| failure("message", &fault))
+    }
+
+    fn answer(&self, ask: &Ask, content: Option<Value>) -> Result<Option<Value>, String> {
+        let Some(schema) = &ask.schema else {
+            return Ok(content);
+        };
+        let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let coercer = Coercer::new(schema.clone());
+        let content = coercer.coerce(content);
+        if let Some(fault) = coercer.validate(&content).first() {
+            return Err(fault.to_string());
+        }
+        if ask.bare {
+            return Ok(content.get("value").cloned());
+        }
+        Ok(Some(content))
+    }
+
+    fn properties(
+        &self,
+        block: &OutputProperties,
+        scope: &dyn Scope,
+        absent: Absent,
+    ) -> Result<Produced, Failure> {
+        output::produce(block, scope, absent).map_err(|fault| failure("output", &fault))
+    }
+
+    fn value(
+        &self,
+        template: &onecall_workflow::expression::ValueTemplate,
+        scope: &dyn Scope,
+    ) -> Result<Value, Failure> {
+        evaluate::arguments(template, &Coercer::new(Value::Bool(true)), scope)
+            .map_err(|fault| failure("output", &fault))
+    }
+}
+
+fn failure(what: &str, fault: &Fault) -> Failure {
+    let code = match fault.kind {
+        FaultKind::Missing => Code::ExpressionMissing,
+        FaultKind::Failed => Code::ExpressionFailed,
+        FaultKind::Limit => Code::ExpressionLimit,
+        FaultKind::Condition => Code::ExpressionCondition,
+        FaultKind::Collection => Code::ExpressionCollection,
+        FaultKind::Iterations => Code::LimitIterations,
+        FaultKind::Output => Code::ExpressionOutput,
+    };
+    Failure::new(code, format!("{what}: {}", fault.message))
+}

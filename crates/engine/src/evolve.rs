@@ -1,0 +1,253 @@
+//! Folding: each event changes the state in one way. Nothing is evaluated here, so a journal folds the same
+//! whatever has become of the evaluator since.
+
+use crate::event::{Event, Outcome, Status, What};
+use crate::identity::{CallId, Slot, Timestamp};
+use crate::state::{
+    ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
+};
+use std::sync::Arc;
+
+/// Folds one event into the state.
+pub fn evolve(state: &mut State, event: &Event) {
+    state.events += 1;
+    let at = event.at;
+    match &event.what {
+        What::RunStarted {
+            input,
+            seed,
+            deadline,
+        } => {
+            state.input = Arc::clone(input);
+            state.seed = *seed;
+            state.started = at;
+            state.started_text = at.to_rfc3339();
+            state.deadline = *deadline;
+            let ready = (0..).zip(&state.steps).filter(|(_, step)| step.unmet == 0);
+            state.ready = ready.map(|(index, _)| index).collect();
+        }
+        What::AttemptStarted {
+            call,
+            arguments,
+            key,
+            deadline,
+        } => {
+            let open = OpenCall {
+                arguments: Arc::clone(arguments),
+                key: key.clone(),
+                deadline: *deadline,
+                started: at,
+            };
+            attempt_started(state, *call, open);
+        }
+        What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome),
+        What::RetryAt { call, due } => {
+            let deadline = slot_deadline(state, call.slot());
+            let wait = Wait {
+                attempt: call.attempt,
+                due: *due,
+                deadline,
+            };
+            state.waits.insert(call.slot(), wait);
+        }
+        What::ItemsAre {
+            step,
+            items,
+            deadline,
+        } => {
+            start_step(state, *step, at, *deadline);
+            state.steps[*step as usize].each = Some(Loop {
+                items: Arc::clone(items),
+                states: vec![ItemState::default(); items.len()],
+                next: 0,
+                open: 0,
+                ended: 0,
+            });
+        }
+        What::ItemEnded { .. } => item_ended(state, event),
+        What::StepEnded { .. } => step_ended(state, event),
+        What::QuestionAsked {
+            step,
+            round,
+            message,
+            schema,
+            deadline,
+        } => {
+            start_step(state, *step, at, *deadline);
+            let question = OpenQuestion {
+                round: *round,
+                message: message.clone(),
+                schema: schema.clone(),
+                deadline: *deadline,
+                asked: at,
+            };
+            state.questions.insert(*step, question);
+        }
+        What::AnswerRefused { step, .. } => state.steps[*step as usize].answers_refused += 1,
+        What::QuestionAnswered { step, .. } => {
+            state.questions.remove(step);
+        }
+        What::ClockStopped => state.clock_stopped = Some(at),
+        What::ClockStarted { deadline } => {
+            state.clock_stopped = None;
+            state.deadline = *deadline;
+        }
+        What::Held { slot, reason } => {
+            state.held.insert(*slot, reason.clone());
+        }
+        What::HeldResolved { slot, .. } => {
+            state.held.remove(slot);
+        }
+        What::RemainingSkipped { step } => state.skipping_after = Some(*step),
+        What::RunEnded { end } => {
+            state.end = Some(end.clone());
+            state.ended = Some(at);
+            state.calls.clear();
+            state.waits.clear();
+            state.questions.clear();
+            state.held.clear();
+        }
+        What::DefaultUsed { .. } | What::CancelAsked { .. } | What::Note { .. } => {}
+    }
+}
+
+fn attempt_started(state: &mut State, call: CallId, open: OpenCall) {
+    let slot = call.slot();
+    state.calls_started += 1;
+    state.waits.remove(&slot);
+    if call.item.is_none() {
+        start_step(state, call.step, open.started, open.deadline);
+    } else if let Some((each, item)) = item_of(state, slot)
+        && each.states[item].status.0 == Status::Pending
+    {
+        each.states[item].status = StepStatus(Status::Running);
+        each.states[item].deadline = open.deadline;
+        each.open += 1;
+        each.next = each.next.max(slot.item.unwrap_or(0) + 1);
+    }
+    if let Some(work) = work_of(state, slot) {
+        work.attempts = call.attempt + 1;
+        work.arguments = Some(Arc::clone(&open.arguments));
+    }
+    state.calls.insert(call, open);
+}
+
+fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
+    state.calls.remove(&call);
+    let Some(work) = work_of(state, call.slot()) else {
+        return;
+    };
+    match outcome {
+        Outcome::Returned(result) => work.result = Some(Arc::clone(result)),
+        Outcome::Failed { result, .. } => {
+            work.definite_failures += 1;
+            work.result.clone_from(result);
+        }
+        Outcome::Unknown(_) => work.lost += 1,
+    }
+}
+
+fn start_step(state: &mut State, step: u32, at: Timestamp, deadline: Option<Timestamp>) {
+    let own = &mut state.steps[step as usize];
+    if own.status.0 == Status::Pending {
+        own.status = StepStatus(Status::Running);
+        own.started = Some(at);
+        own.deadline = deadline;
+        state.ready.remove(&step);
+        state.active.insert(step);
+    }
+}
+
+fn item_ended(state: &mut State, event: &Event) {
+    let What::ItemEnded {
+        step,
+        item,
+        status,
+        output,
+        failure,
+    } = &event.what
+    else {
+        return;
+    };
+    let slot = Slot {
+        step: *step,
+        item: Some(*item),
+    };
+    state.waits.remove(&slot);
+    state.held.remove(&slot);
+    let Some((each, index)) = item_of(state, slot) else {
+        return;
+    };
+    let own = &mut each.states[index];
+    if own.status.0 == Status::Running {
+        each.open -= 1;
+    }
+    own.output = StepOutput::from_event(output, &own.work);
+    own.failure.clone_from(failure);
+    own.status = StepStatus(*status);
+    each.ended += 1;
+    each.next = each.next.max(*item + 1);
+}
+
+fn step_ended(state: &mut State, event: &Event) {
+    let What::StepEnded {
+        step,
+        status,
+        output,
+        defaulted,
+        failure,
+        reason,
+    } = &event.what
+    else {
+        return;
+    };
+    let slots = |slot: &Slot| slot.step == *step;
+    state.waits.retain(|slot, _| !slots(slot));
+    state.held.retain(|slot, _| !slots(slot));
+    state.calls.retain(|call, _| call.step != *step);
+    state.questions.remove(step);
+    state.ready.remove(step);
+    state.active.remove(step);
+    state.ended_steps += 1;
+    let own = &mut state.steps[*step as usize];
+    own.output = StepOutput::from_event(output, &own.work);
+    own.status = StepStatus(*status);
+    own.started = own.started.or(Some(event.at));
+    own.ended = Some(event.at);
+    own.defaulted = *defaulted;
+    own.failure_json = failure.as_ref().map(crate::failure::Failure::to_json);
+    own.failure.clone_from(failure);
+    own.skip_reason.clone_from(reason);
+    let needs = Arc::clone(&state.needs);
+    for dependent in &needs.dependents[*step as usize] {
+        let other = &mut state.steps[*dependent as usize];
+        other.unmet = other.unmet.saturating_sub(1);
+        if other.unmet == 0 && other.status.0 == Status::Pending {
+            state.ready.insert(*dependent);
+        }
+    }
+}
+
+fn item_of(state: &mut State, slot: Slot) -> Option<(&mut Loop, usize)> {
+    let each = state.steps.get_mut(slot.step as usize)?.each.as_mut()?;
+    let item = slot.item? as usize;
+    (item < each.states.len()).then_some((each, item))
+}
+
+fn work_of(state: &mut State, slot: Slot) -> Option<&mut Work> {
+    match slot.item {
+        None => state
+            .steps
+            .get_mut(slot.step as usize)
+            .map(|step| &mut step.work),
+        Some(_) => item_of(state, slot).map(|(each, item)| &mut each.states[item].work),
+    }
+}
+
+fn slot_deadline(state: &State, slot: Slot) -> Option<Timestamp> {
+    let step = state.steps.get(slot.step as usize)?;
+    match slot.item {
+        None => step.deadline,
+        Some(item) => step.each.as_ref()?.states.get(item as usize)?.deadline,
+    }
+}

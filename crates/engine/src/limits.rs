@@ -1,0 +1,19 @@
+//! Limits of one run. Each can be changed in the configuration where it says so.
+
+/// Limit: events of one run; a run that decides more is aborted.
+pub const EVENTS_MAX: u64 = 50_000;
+
+/// Limit: how often a question is put again after an answer that does not fit.
+pub const ANSWERS_REFUSED_MAX: u32 = 3;
+
+/// Limit: how often a repeatable call is made again after its answer was lost on the way.
+pub const LOST_REPEATS_MAX: u32 = 3;
+
+/// The longest single wait between attempts, as a multiple of the first.
+pub const RETRY_WAIT_FACTOR_MAX: u64 = 60;
+
+/// Limit: inputs folded into one append.
+pub const INPUTS_PER_APPEND_MAX: usize = 64;
+
+/// A run with nothing but timers and questions outstanding is parked after this many seconds.
+pub const PARK_AFTER_SECONDS: u64 = 10;

@@ -1,0 +1,274 @@
+//! The state of a run: what folding its events gives. Values are shared, never copied.
+//! Only `evolve` changes it; everything else reads.
+
+use crate::event::{End, Output, Status};
+use crate::failure::Failure;
+use crate::identity::{CallId, RunId, Slot, Timestamp};
+use crate::journal::{Mark, Phase};
+use onecall_workflow::plan::Plan;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct State {
+    pub run: RunId,
+    pub plan: Arc<Plan>,
+    pub input: Arc<Value>,
+    pub seed: u64,
+    pub started: Timestamp,
+    /// RFC 3339, for templates.
+    pub started_text: String,
+    pub deadline: Option<Timestamp>,
+    /// Since when the run waits for people only, where that stops its clock.
+    pub clock_stopped: Option<Timestamp>,
+    pub steps: Vec<StepState>,
+    /// Steps whose needs have all ended, in declared order.
+    pub ready: BTreeSet<u32>,
+    /// Steps that have started and not ended.
+    pub active: BTreeSet<u32>,
+    /// Calls that were started and not ended: what is in flight, or must be after a resume.
+    pub calls: BTreeMap<CallId, OpenCall>,
+    /// Slots that wait for their next attempt.
+    pub waits: BTreeMap<Slot, Wait>,
+    /// Questions that wait for an answer, by step.
+    pub questions: BTreeMap<u32, OpenQuestion>,
+    /// Slots whose call has an unknown outcome that a person must resolve.
+    pub held: BTreeMap<Slot, String>,
+    pub skipping_after: Option<u32>,
+    pub ended_steps: u32,
+    pub calls_started: u64,
+    pub events: u64,
+    pub end: Option<End>,
+    pub ended: Option<Timestamp>,
+    pub(crate) needs: Arc<Needs>,
+}
+
+/// The graph by index, computed once a run.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    pub(crate) of: Vec<Vec<u32>>,
+    pub(crate) dependents: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct StepState {
+    pub status: StepStatus,
+    /// Needs that have not ended yet.
+    pub unmet: u32,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
+    pub work: Work,
+    pub output: StepOutput,
+    pub failure: Option<Failure>,
+    pub failure_json: Option<Value>,
+    pub defaulted: bool,
+    pub skip_reason: Option<String>,
+    pub each: Option<Loop>,
+    /// How often the step's question was answered wrongly.
+    pub answers_refused: u32,
+}
+
+/// A status that starts as pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepStatus(pub Status);
+
+impl Default for StepStatus {
+    fn default() -> Self {
+        Self(Status::Pending)
+    }
+}
+
+/// The attempts of one slot.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    pub arguments: Option<Arc<Value>>,
+    /// Attempts started so far.
+    pub attempts: u32,
+    /// Failures after which the call certainly has no effect; the idempotency key counts these.
+    pub definite_failures: u32,
+    /// Answers lost on the way.
+    pub lost: u32,
+    /// The last result, as the backend sent it.
+    pub result: Option<Arc<Value>>,
+}
+
+/// The output of a step or item, with the result it may point into.
+#[derive(Clone, Debug, Default)]
+pub enum StepOutput {
+    #[default]
+    Nothing,
+    /// The `structuredContent` of this result.
+    StructuredOf(Arc<Value>),
+    Value(Arc<Value>),
+}
+
+impl StepOutput {
+    pub fn get(&self) -> Option<&Value> {
+        match self {
+            Self::Nothing => None,
+            Self::StructuredOf(result) => result.get("structuredContent"),
+            Self::Value(value) => Some(value),
+        }
+    }
+
+    pub(crate) fn from_event(output: &Output, work: &Work) -> Self {
+        match (output, &work.result) {
+            (Output::Structured, Some(result)) => Self::StructuredOf(Arc::clone(result)),
+            (Output::Structured, None) | (Output::Nothing, _) => Self::Nothing,
+            (Output::Value(value), _) => Self::Value(Arc::clone(value)),
+        }
+    }
+}
+
+/// A loop in progress.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    pub items: Arc<Vec<Value>>,
+    pub states: Vec<ItemState>,
+    /// The next item to start.
+    pub next: u32,
+    /// Items that have started and not ended.
+    pub open: u32,
+    pub ended: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ItemState {
+    pub status: StepStatus,
+    pub deadline: Option<Timestamp>,
+    pub work: Work,
+    pub output: StepOutput,
+    pub failure: Option<Failure>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenCall {
+    pub arguments: Arc<Value>,
+    pub key: String,
+    pub deadline: Option<Timestamp>,
+    pub started: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    pub attempt: u32,
+    pub due: Timestamp,
+    pub deadline: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OpenQuestion {
+    pub round: u32,
+    pub message: String,
+    pub schema: Option<Arc<Value>>,
+    pub deadline: Option<Timestamp>,
+    pub asked: Timestamp,
+}
+
+impl State {
+    /// The state of a run before its first event.
+    pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
+        let needs = Arc::new(Needs::of_plan(&plan));
+        let steps: Vec<StepState> = needs
+            .of
+            .iter()
+            .map(|own| StepState {
+                unmet: u32::try_from(own.len()).unwrap_or(u32::MAX),
+                ..StepState::default()
+            })
+            .collect();
+        Self {
+            run,
+            plan,
+            input: Arc::new(Value::Null),
+            seed: 0,
+            started: Timestamp::default(),
+            started_text: String::new(),
+            deadline: None,
+            clock_stopped: None,
+            steps,
+            ready: BTreeSet::new(),
+            active: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            held: BTreeMap::new(),
+            skipping_after: None,
+            ended_steps: 0,
+            calls_started: 0,
+            events: 0,
+            end: None,
+            ended: None,
+            needs,
+        }
+    }
+
+    pub fn step(&self, step: u32) -> &StepState {
+        &self.steps[step as usize]
+    }
+
+    pub fn step_name(&self, step: u32) -> &str {
+        self.plan.workflow.steps[step as usize].name.as_str()
+    }
+
+    pub(crate) fn work(&self, slot: Slot) -> Option<&Work> {
+        let step = self.steps.get(slot.step as usize)?;
+        match slot.item {
+            None => Some(&step.work),
+            Some(item) => Some(&step.each.as_ref()?.states.get(item as usize)?.work),
+        }
+    }
+
+    /// Nothing moves the run on but people and time.
+    pub fn waits_for_people_only(&self) -> bool {
+        self.end.is_none()
+            && self.calls.is_empty()
+            && self.waits.is_empty()
+            && !(self.questions.is_empty() && self.held.is_empty())
+    }
+
+    /// What lists and wake-ups need to know.
+    pub fn mark(&self) -> Mark {
+        let (phase, failure) = match &self.end {
+            None if self.waits_for_people_only() && !self.held.is_empty() => (Phase::Held, None),
+            None if self.waits_for_people_only() => (Phase::Waiting, None),
+            None => (Phase::Running, None),
+            Some(End::Completed { failure, .. }) => (Phase::Completed, failure.as_ref()),
+            Some(End::Failed { failure, .. }) => (Phase::Failed, Some(failure)),
+            Some(End::TimedOut { failure, .. }) => (Phase::TimedOut, Some(failure)),
+            Some(End::Cancelled { failure, .. }) => (Phase::Cancelled, Some(failure)),
+        };
+        let failure = failure.map(|failure| failure.code.as_str().to_owned());
+        Mark {
+            phase,
+            due: crate::outstanding::next_due(self),
+            failure,
+        }
+    }
+}
+
+impl Needs {
+    fn of_plan(plan: &Plan) -> Self {
+        let steps = &plan.workflow.steps;
+        let index: BTreeMap<&str, u32> = (0..)
+            .zip(steps)
+            .map(|(index, step)| (step.name.as_str(), index))
+            .collect();
+        let mut dependents = vec![Vec::new(); steps.len()];
+        let mut of = Vec::with_capacity(steps.len());
+        for (own, step) in (0_u32..).zip(steps) {
+            let needed: BTreeSet<u32> = step
+                .needs
+                .iter()
+                .filter_map(|need| index.get(need.step.as_str()).copied())
+                .collect();
+            for need in &needed {
+                dependents[*need as usize].push(own);
+            }
+            of.push(needed.into_iter().collect());
+        }
+        Self { of, dependents }
+    }
+}

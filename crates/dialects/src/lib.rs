@@ -1,1 +1,4 @@
-//! Being built.
+//! Dialects: a document in some dialect becomes `Workflow`s or diagnostics.
+//!
+//! Pure. A dialect does not know the others, nor the engine.
+#![deny(clippy::disallowed_methods)]

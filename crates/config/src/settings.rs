@@ -1,0 +1,112 @@
+//! Configuration as used: complete and checked. `raw` holds it as written; the conversion is in `resolve`.
+
+use onecall_source::Place;
+use onecall_workflow::name::BackendName;
+use onecall_workflow::policy::Durability;
+use onecall_workflow::workflow::{Annotations, Workflow};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Everything a command was given, merged.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// One virtual server, or several with their own paths.
+    pub servers: Vec<Server>,
+    pub store: Option<String>,
+    /// Holds for every workflow that states none.
+    pub durability: Option<Durability>,
+}
+
+/// One virtual MCP server: its backends, its workflows, the names it publishes.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    pub name: String,
+    pub backends: Vec<Backend>,
+    pub workflows: Vec<Workflow>,
+    pub aggregation: Aggregation,
+    pub expose: Expose,
+}
+
+/// What clients see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expose {
+    /// Workflows and the tools of the backends.
+    #[default]
+    All,
+    /// Workflows only; backend tools stay usable in workflows.
+    Workflows,
+}
+
+/// A backend MCP server.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    pub name: BackendName,
+    pub transport: Transport,
+    pub timeout: Option<Duration>,
+    pub max_in_flight: Option<usize>,
+    /// Connected at start instead of at the first use.
+    pub eager: bool,
+    pub session: Session,
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Stdio { command: String, args: Vec<String>, env: Vec<(String, String)>, cwd: Option<String> },
+    StreamableHttp { url: String, headers: Vec<(String, String)> },
+    Sse { url: String, headers: Vec<(String, String)> },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Session {
+    #[default]
+    Shared,
+    PerClient,
+}
+
+/// How the tools of several backends become one list.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregation {
+    pub strategy: Strategy,
+    pub rules: Vec<ToolRule>,
+    pub exclude_all: bool,
+    pub default_visibility: Visibility,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// `{workload}` in the format stands for the backend's name.
+    Prefix { format: String },
+    Priority { order: Vec<BackendName> },
+    Manual,
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        Self::Prefix { format: "{workload}_".to_owned() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Visibility {
+    #[default]
+    Allow,
+    Deny,
+}
+
+/// What is special about the tools of one backend.
+#[derive(Clone, Debug)]
+pub struct ToolRule {
+    pub backend: BackendName,
+    /// Only these are listed, by original name.
+    pub filter: Option<Vec<String>>,
+    pub overrides: BTreeMap<String, ToolOverride>,
+    pub exclude_all: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ToolOverride {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub annotations: Annotations,
+}

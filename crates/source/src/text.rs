@@ -55,6 +55,22 @@ impl Text {
         }
     }
 
+    /// Widens the place to whole characters of the source, and forgets parts that are none.
+    pub(crate) fn snap(&mut self, source: &str) {
+        self.place.snap(source);
+        let is_boundary = |at: u32| source.is_char_boundary(at as usize);
+        let fits = match &self.offsets {
+            Offsets::Whole => true,
+            Offsets::Linear(base) => is_boundary(*base),
+            Offsets::Segments(segments) => segments
+                .iter()
+                .all(|part| is_boundary(part.source) && is_boundary(part.source + part.source_len)),
+        };
+        if !fits {
+            self.offsets = Offsets::Whole;
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.value
     }

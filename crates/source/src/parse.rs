@@ -2,9 +2,11 @@
 
 mod align;
 mod builder;
+mod entries;
 mod faults;
 mod json;
 mod scalar;
+mod written;
 mod yaml;
 
 use crate::limits::SOURCE_BYTES_MAX;

@@ -3,19 +3,9 @@
 
 use saphyr_parser::ScalarStyle;
 
+use super::written::Written;
 use crate::place::offset;
 use crate::text::{Offsets, Segment};
-
-/// A scalar as it stands in the source.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Written<'t> {
-    /// Quotes included; of a block only its lines, from the first character of text on.
-    pub(super) raw: &'t str,
-    /// Where `raw` starts in the source.
-    pub(super) base: usize,
-    /// Indentation of a block's lines.
-    pub(super) indent: usize,
-}
 
 /// Finds the mapping of a scalar.
 pub(super) fn align(written: Written<'_>, value: &str, style: ScalarStyle) -> Offsets {

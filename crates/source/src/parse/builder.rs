@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use saphyr_parser::{ScalarStyle, Tag};
 
-use super::align::{Written, align};
+use super::align::align;
+use super::entries::{merged, without_duplicates};
 use super::scalar::{Scalar, resolve};
+use super::written::{ScalarEvent, Written, word_len, written};
 use super::{faults, span_of};
 use crate::limits::{DEPTH_MAX, NODES_MAX};
 use crate::{Diagnostics, Entry, Node, NodeKind, SourceId, Span, Text};
@@ -61,16 +63,6 @@ enum Key {
     Refused,
 }
 
-/// A scalar event.
-pub(super) struct ScalarEvent<'e> {
-    pub(super) value: &'e str,
-    pub(super) style: ScalarStyle,
-    pub(super) anchor: usize,
-    pub(super) tag: Option<&'e Tag>,
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
 impl<'t> Builder<'t> {
     pub(super) fn new(source: SourceId, text: &'t str, node_count: usize) -> Self {
         Self {
@@ -108,7 +100,7 @@ impl<'t> Builder<'t> {
     }
 
     pub(super) fn scalar(&mut self, event: &ScalarEvent<'_>) -> Result<(), LimitReached> {
-        let written = self.written(event);
+        let written = written(self.text, event);
         let span = self.span(written.base, written.base + written.raw.trim_end().len());
         self.count(1, span)?;
         if self.expects_key() {
@@ -174,7 +166,7 @@ impl<'t> Builder<'t> {
 
     pub(super) fn tag_on_collection(&mut self, tag: &Tag, start: usize) {
         if !(tag.is_yaml_core_schema() && matches!(tag.suffix.as_str(), "map" | "seq")) {
-            let span = self.span(start, start + self.word_len(start));
+            let span = self.span(start, start + word_len(self.text, start));
             self.diagnostics
                 .push(faults::unknown_tag(&tag.to_string(), span));
         }
@@ -213,7 +205,7 @@ impl<'t> Builder<'t> {
                 entries, merges, ..
             } => {
                 let entries = without_duplicates(entries, &mut self.diagnostics);
-                NodeKind::Mapping(self.merged(entries, merges))
+                NodeKind::Mapping(merged(entries, merges, &mut self.diagnostics))
             }
         };
         let node = Node::new(kind, span);
@@ -340,41 +332,6 @@ impl<'t> Builder<'t> {
         NodeKind::String(Text::with_offsets(Arc::from(raw), span, offsets))
     }
 
-    /// Expands `<<`: what is written wins over what is merged, and an earlier merge over a later one.
-    fn merged(&mut self, entries: Vec<Entry>, merges: Vec<(usize, Node)>) -> Vec<Entry> {
-        if merges.is_empty() {
-            return entries;
-        }
-        let mut seen: std::collections::HashSet<Arc<str>> =
-            entries.iter().map(|entry| entry.key.to_arc()).collect();
-        let mut all = Vec::with_capacity(entries.len());
-        let mut own = entries.into_iter();
-        let mut taken = 0;
-        for (before, node) in merges {
-            all.extend(own.by_ref().take(before.saturating_sub(taken)));
-            taken = taken.max(before);
-            let mappings = match node.kind {
-                NodeKind::Sequence(items) => items,
-                _ => vec![node],
-            };
-            for mapping in mappings {
-                let NodeKind::Mapping(merged) = mapping.kind else {
-                    let kind = mapping.kind_name();
-                    self.diagnostics
-                        .push(faults::bad_merge(&mapping.place, kind));
-                    continue;
-                };
-                all.extend(
-                    merged
-                        .into_iter()
-                        .filter(|entry| seen.insert(entry.key.to_arc())),
-                );
-            }
-        }
-        all.extend(own);
-        all
-    }
-
     fn scalar_node(&mut self, event: &ScalarEvent<'_>, written: Written<'_>, span: Span) -> Node {
         let meaning = match event.tag {
             Some(tag) => self.tagged(tag, event, span),
@@ -481,79 +438,6 @@ impl<'t> Builder<'t> {
     fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.source, start, end)
     }
-
-    /// The scalar's own text, without anchor, tag and block header.
-    fn written(&self, event: &ScalarEvent<'_>) -> Written<'t> {
-        let mut start = event.start;
-        let is_block = matches!(event.style, ScalarStyle::Literal | ScalarStyle::Folded);
-        let has_properties = event.anchor > 0 || event.tag.is_some();
-        if has_properties {
-            start = self.after_properties(start, event.end);
-        }
-        if is_block && has_properties {
-            start = self.block_text(start, event);
-        }
-        if !is_block && event.value.is_empty() && event.style == ScalarStyle::Plain {
-            return Written {
-                raw: "",
-                base: start,
-                indent: 0,
-            };
-        }
-        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let mut raw = &self.text[start..event.end.max(start)];
-        if has_properties
-            && matches!(
-                event.style,
-                ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted
-            )
-        {
-            raw = quoted(raw);
-        }
-        Written {
-            raw,
-            base: start,
-            indent: start - line_start,
-        }
-    }
-
-    /// Skips `&anchor` and `!tag`, and the white space and comments after each.
-    fn after_properties(&self, start: usize, end: usize) -> usize {
-        let mut at = start;
-        while at < end {
-            let rest = &self.text[at..end];
-            let skipped = match rest.bytes().next() {
-                Some(b'&' | b'!') => self.word_len(at),
-                Some(b' ' | b'\t' | b'\n' | b'\r') => 1,
-                Some(b'#') => rest.find('\n').unwrap_or(rest.len()),
-                _ => return at,
-            };
-            at += skipped.max(1);
-        }
-        end
-    }
-
-    /// The first character of text of a block whose header is at `start`.
-    fn block_text(&self, start: usize, event: &ScalarEvent<'_>) -> usize {
-        let end = event.end.max(start);
-        let first = event.value.lines().find(|line| !line.is_empty());
-        let mut at = start;
-        for line in self.text[start..end].split_inclusive('\n') {
-            let bare = line.trim_end_matches(['\n', '\r']);
-            if at > start && !bare.trim_start_matches(' ').is_empty() {
-                let leading = bare.len() - bare.trim_start_matches(' ').len();
-                let kept = first.map_or(0, |text| text.len() - text.trim_start_matches(' ').len());
-                return at + leading.saturating_sub(kept);
-            }
-            at += line.len();
-        }
-        end
-    }
-
-    fn word_len(&self, start: usize) -> usize {
-        let rest = &self.text[start..];
-        rest.find(char::is_whitespace).unwrap_or(rest.len())
-    }
 }
 
 impl Collection {
@@ -566,51 +450,6 @@ impl Collection {
             entries.push(Entry { key, value });
         }
     }
-}
-
-/// A quoted scalar up to its closing quote: after an anchor or tag the parser's span runs on over comments.
-fn quoted(raw: &str) -> &str {
-    let Some(quote) = raw.chars().next() else {
-        return raw;
-    };
-    let mut escaped = false;
-    let mut characters = raw.char_indices().skip(1).peekable();
-    while let Some((at, c)) = characters.next() {
-        if escaped {
-            escaped = false;
-        } else if quote == '"' && c == '\\' {
-            escaped = true;
-        } else if c == quote {
-            if quote == '\'' && characters.next_if(|(_, next)| *next == '\'').is_some() {
-                continue;
-            }
-            return &raw[..=at];
-        }
-    }
-    raw
-}
-
-/// The entries with each key once, the first kept.
-pub(super) fn without_duplicates(
-    mut entries: Vec<Entry>,
-    diagnostics: &mut Diagnostics,
-) -> Vec<Entry> {
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by(|a, b| (entries[*a].key.as_str(), a).cmp(&(entries[*b].key.as_str(), b)));
-    let mut again = vec![false; entries.len()];
-    let mut first = 0;
-    for position in 1..order.len() {
-        let (key, other) = (&entries[order[first]].key, &entries[order[position]].key);
-        if key.as_str() == other.as_str() {
-            again[order[position]] = true;
-            diagnostics.push(faults::duplicate_key(key, key.place(), other.place()));
-        } else {
-            first = position;
-        }
-    }
-    let mut again = again.into_iter();
-    entries.retain(|_| again.next() != Some(true));
-    entries
 }
 
 fn text_of(event: &ScalarEvent<'_>, written: Written<'_>, span: Span) -> Text {

@@ -370,7 +370,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn without_duplicates(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
-        super::builder::without_duplicates(entries, self.diagnostics)
+        super::entries::without_duplicates(entries, self.diagnostics)
     }
 
     fn rest(&self) -> &'t str {

@@ -239,3 +239,41 @@ fn nodes_have_their_own_text() {
     let root = document.root.place.span().unwrap();
     assert_eq!(sources.slice(root), text.trim_end_matches(":\n"));
 }
+
+/// The blocks of a diagnostics page: the example, then the fix.
+fn blocks(page: &str) -> Vec<&str> {
+    page.split("\n```")
+        .filter_map(|part| {
+            part.strip_prefix("yaml\n")
+                .or_else(|| part.strip_prefix("json\n"))
+        })
+        .collect()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the pages are files")]
+fn pages_show_what_they_say() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/diagnostics");
+    let raised_here = [
+        "WF002", "WF003", "WF005", "WF006", "WF007", "WF008", "WF009", "WF010", "WF011", "WF012",
+        "WF013", "WF016",
+    ];
+    for code in raised_here {
+        let page = std::fs::read_to_string(folder.join(format!("{code}.md"))).unwrap();
+        let name = if page.contains("```json") {
+            "f.json"
+        } else {
+            "f"
+        };
+        let [bad, good] = blocks(&page)[..] else {
+            panic!("{code}: an example and its fix")
+        };
+        assert!(
+            show(name, bad).contains(code),
+            "{code}: {}",
+            show(name, bad)
+        );
+        let fixed = show(name, good);
+        assert!(!fixed.contains("WF"), "{code}: {fixed}");
+    }
+}

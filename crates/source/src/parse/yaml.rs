@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, ScanError};
 
-use super::builder::{Builder, LimitReached, ScalarEvent};
+use super::builder::{Builder, LimitReached};
 use super::faults;
+use super::written::ScalarEvent;
 use crate::limits::SYNTAX_FAULTS_MAX;
 use crate::{Diagnostic, Diagnostics, Document, Node, SourceId, Span};
 
@@ -138,7 +139,9 @@ impl Reading<'_> {
             let to = offsets.byte(span.end.index());
             match event {
                 Event::StreamEnd => break None,
-                Event::DocumentStart(is_explicit) => start = if is_explicit { to } else { from },
+                // One without `---` starts where the last one ended; its mark may lie behind a block's header.
+                Event::DocumentStart(false) => {}
+                Event::DocumentStart(true) => start = to,
                 Event::DocumentEnd => {
                     let next = Builder::new(self.source, text, builder.node_count());
                     let done = std::mem::replace(&mut builder, next);

@@ -75,6 +75,13 @@ impl Diagnostics {
         self.extend(other.items);
     }
 
+    /// Widens spans to whole characters; all must be of this text.
+    pub(crate) fn snap(&mut self, text: &str) {
+        for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
+            label.place.snap(text);
+        }
+    }
+
     /// Orders by place, then severity, then code; diagnostics without a place come first.
     pub fn sort(&mut self) {
         self.items.sort_by(|a, b| {

@@ -88,7 +88,9 @@ impl<'n> Fields<'n> {
     ) -> Option<&'n Node> {
         match self.entry(key) {
             Some(entry) if entry.value.is_null() => {
-                diagnostics.push(missing_value(entry));
+                if self.node.is_complete() {
+                    diagnostics.push(missing_value(entry));
+                }
                 None
             }
             Some(entry) => Some(&entry.value),
@@ -308,14 +310,19 @@ fn whole(number: &Number) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
 }
 
-/// The value is of another type than the one needed.
-pub(crate) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Diagnostic {
-    let found = node.kind_name();
-    let named = if what.contains(' ') {
+/// A description such as `a step` as it is, a key in backticks.
+fn named(what: &str) -> String {
+    if what.contains(' ') {
         what.to_owned()
     } else {
         format!("`{what}`")
-    };
+    }
+}
+
+/// The value is of another type than the one needed.
+pub(crate) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Diagnostic {
+    let found = node.kind_name();
+    let named = named(what);
     let diagnostic = Diagnostic::error(
         codes::WRONG_TYPE,
         format!("{named} must be {wanted}, but is {found}"),
@@ -342,11 +349,7 @@ pub(crate) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Diagnostic {
 }
 
 fn missing_key(node: &Node, what: &str, key: &str) -> Diagnostic {
-    let named = if what.contains(' ') {
-        what.to_owned()
-    } else {
-        format!("`{what}`")
-    };
+    let named = named(what);
     Diagnostic::error(codes::MISSING_KEY, format!("{named} has no `{key}`"))
         .label(head(node), format!("`{key}` is missing here"))
         .help(format!("add `{key}:`"))
@@ -370,11 +373,7 @@ fn missing_value(entry: &Entry) -> Diagnostic {
 
 fn unknown_key(entry: &Entry, what: &str, known: &[&'static str]) -> Diagnostic {
     let key = shorten(&entry.key);
-    let named = if what.contains(' ') {
-        what.to_owned()
-    } else {
-        format!("`{what}`")
-    };
+    let named = named(what);
     let diagnostic = Diagnostic::error(
         codes::UNKNOWN_KEY,
         format!("{named} has no key named `{key}`"),
@@ -411,9 +410,12 @@ fn out_of_range(
         (i64::MIN, most) => format!("use {most} or less"),
         (least, most) => format!("use a number from {least} to {most}"),
     };
-    Diagnostic::error(codes::OUT_OF_RANGE, format!("`{what}` cannot be {number}"))
-        .label(&node.place, "out of range")
-        .help(help)
+    Diagnostic::error(
+        codes::OUT_OF_RANGE,
+        format!("{} cannot be {number}", named(what)),
+    )
+    .label(&node.place, "out of range")
+    .help(help)
 }
 
 fn list(names: &[&str]) -> String {

@@ -87,6 +87,15 @@ impl Place {
         }
     }
 
+    /// Widens a span to whole characters of its text.
+    pub(crate) fn snap(&mut self, text: &str) {
+        if let Self::Span(span) = self {
+            let start = text.floor_char_boundary(span.start as usize);
+            let end = text.ceil_char_boundary(span.end as usize).max(start);
+            *span = Span::new(span.source, start, end);
+        }
+    }
+
     /// The place of an entry of the mapping at this place. A span stays as it is.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {

@@ -8,4 +8,4 @@ mod text;
 pub use json::json;
 pub use sarif::sarif;
 pub use summary::summary;
-pub use text::{TextOptions, text};
+pub use text::{TextOptions, report, text};

@@ -55,6 +55,29 @@ impl Text {
         }
     }
 
+    /// Widens the place to whole characters of the source, and forgets parts that are not what they claim.
+    pub(crate) fn snap(&mut self, source: &str) {
+        self.place.snap(source);
+        let is_verbatim = |value: u32, at: u32, len: u32| {
+            part_of(&self.value, value, len) == part_of(source, at, len)
+        };
+        let fits = match &self.offsets {
+            Offsets::Whole => true,
+            Offsets::Linear(base) => {
+                source.is_char_boundary(*base as usize)
+                    && is_verbatim(0, *base, offset(self.value.len()))
+            }
+            Offsets::Segments(segments) => segments.iter().all(|part| {
+                source.is_char_boundary(part.source as usize)
+                    && source.is_char_boundary((part.source + part.source_len) as usize)
+                    && (!part.verbatim || is_verbatim(part.value, part.source, part.source_len))
+            }),
+        };
+        if !fits {
+            self.offsets = Offsets::Whole;
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.value
     }
@@ -86,6 +109,10 @@ impl Text {
             end: end.max(start),
         })
     }
+}
+
+fn part_of(text: &str, start: u32, len: u32) -> Option<&str> {
+    text.get(start as usize..(start + len) as usize)
 }
 
 fn source_range(segments: &[Segment], start: u32, end: u32) -> (u32, u32) {

@@ -46,3 +46,30 @@ fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+    use crate::{Diagnostic, Diagnostics, Place, SourceMap, Span, codes};
+
+    #[test]
+    fn counts_and_files() {
+        let mut sources = SourceMap::new();
+        let one = Span::new(sources.add("one", ""), 0, 0);
+        let two = Span::new(sources.add("two", ""), 0, 0);
+        let error = |place: Place| Diagnostic::error(codes::SYNTAX, "x").label(place, "");
+        let mut all = Diagnostics::new();
+        assert_eq!(summary(&all), "no faults");
+        all.push(Diagnostic::warning(codes::SYNTAX, "x"));
+        assert_eq!(summary(&all), "1 warning");
+        all.push(error(one.into()));
+        assert_eq!(summary(&all), "1 error, 1 warning in 1 file");
+        all.extend([error(one.into()), error(two.into())]);
+        assert_eq!(summary(&all), "3 errors, 1 warning in 2 files");
+        all.extend((0..1000).map(|_| error(one.into())));
+        assert_eq!(
+            summary(&all),
+            "1003 errors, 1 warning in 2 files (4 not shown)"
+        );
+    }
+}

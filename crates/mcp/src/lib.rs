@@ -27,7 +27,9 @@ pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
 pub use lines::{Line, Lines, Skipped};
-pub use message::{Incoming, RequestId, notification, parse, request, response, response_error};
+pub use message::{
+    Incoming, RequestId, message_text, notification, parse, request, response, response_error,
+};
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use tool::{Hints, Tool, ToolPage};

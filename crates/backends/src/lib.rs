@@ -1,1 +1,28 @@
-//! Being built.
+//! Connections to backend MCP servers: one client at JSON level for every transport and era, a
+//! pool that connects, restarts and watches, and the lists of tools that come out of it.
+//!
+//! What a backend sends is passed on unchanged. Which workflow calls what is not known here.
+
+mod backoff;
+mod call;
+mod client;
+mod error;
+mod limits;
+mod link;
+mod negotiate;
+mod options;
+mod pool;
+mod process;
+mod slot;
+mod status;
+mod stderr;
+mod wire;
+
+pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink};
+pub use error::{CallError, ConnectError, StartError};
+pub use options::{
+    BackendName, BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions,
+    TransportOptions,
+};
+pub use pool::{Backends, ToolLists};
+pub use status::{BackendState, BackendStatus};

@@ -12,10 +12,12 @@ mod era;
 mod error;
 mod header;
 pub mod limits;
+mod lines;
 mod message;
 pub mod meta;
 pub mod method;
 mod param_header;
+mod sse;
 mod tool;
 
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired};
@@ -24,6 +26,10 @@ pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
-pub use message::{Incoming, RequestId, notification, parse, request, response, response_error};
+pub use lines::{Line, Lines, Skipped};
+pub use message::{
+    Incoming, RequestId, message_text, notification, parse, request, response, response_error,
+};
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
+pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use tool::{Hints, Tool, ToolPage};

@@ -170,6 +170,13 @@ pub fn request(id: &RequestId, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.to_value(), "method": method, "params": params })
 }
 
+/// A message as one line of a stdio stream. Compact JSON holds no newline.
+pub fn message_text(message: &Value) -> String {
+    let mut text = message.to_string();
+    text.push('\n');
+    text
+}
+
 pub fn notification(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }

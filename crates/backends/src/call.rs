@@ -1,0 +1,112 @@
+//! One call as its caller describes it, and what reaches the caller while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onecall_mcp::meta;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+/// Whose call it is, where a backend keeps one connection for each client.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallerId(pub Arc<str>);
+
+/// One `tools/call`. Dropping the future of a call cancels it at the backend.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name the backend itself uses.
+    pub tool: String,
+    /// An object.
+    pub arguments: Value,
+    /// Goes into `_meta` beside what the protocol wants there.
+    pub meta: Map<String, Value>,
+    /// In place of the backend's own time-out.
+    pub timeout: Option<Duration>,
+    pub progress: Option<ProgressSink>,
+    /// The caller can put questions to a person and call again: a modern backend may answer
+    /// `input_required`.
+    pub takes_questions: bool,
+    /// Takes questions that a legacy backend asks while the call runs.
+    pub asker: Option<QuestionSink>,
+    /// Answers to an earlier `input_required`.
+    pub input_responses: Option<Map<String, Value>>,
+    /// State of an earlier `input_required`, as it came.
+    pub request_state: Option<String>,
+    pub caller: Option<CallerId>,
+}
+
+/// Progress of one call. A full channel drops the message: progress never delays a call.
+pub type ProgressSink = mpsc::Sender<Progress>;
+
+/// Questions of one call. A full channel refuses the question.
+pub type QuestionSink = mpsc::Sender<Question>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    pub progress: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// A request of a backend to the caller, alive while its call runs.
+#[derive(Debug)]
+pub struct Question {
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    pub method: String,
+    pub params: Value,
+    /// Takes the result object; dropping it refuses the question.
+    pub reply: oneshot::Sender<Value>,
+}
+
+impl Call {
+    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments,
+            meta: Map::new(),
+            timeout: None,
+            progress: None,
+            takes_questions: false,
+            asker: None,
+            input_responses: None,
+            request_state: None,
+            caller: None,
+        }
+    }
+
+    /// Adds the idempotency key.
+    #[must_use]
+    pub fn with_key(mut self, key: &str) -> Self {
+        self.meta
+            .insert(meta::IDEMPOTENCY_KEY.to_owned(), json!(key));
+        self
+    }
+
+    /// The parameters of the request, without what the era adds.
+    pub(crate) fn params(&self) -> Value {
+        let mut params = json!({ "name": self.tool, "arguments": self.arguments });
+        if !self.meta.is_empty() {
+            params["_meta"] = Value::Object(self.meta.clone());
+        }
+        if let Some(answers) = &self.input_responses {
+            params["inputResponses"] = Value::Object(answers.clone());
+        }
+        if let Some(state) = &self.request_state {
+            params["requestState"] = json!(state);
+        }
+        params
+    }
+}
+
+impl Progress {
+    pub(crate) fn read(params: &Value) -> Option<Self> {
+        Some(Self {
+            progress: params.get("progress")?.as_f64()?,
+            total: params.get("total").and_then(Value::as_f64),
+            message: params
+                .get("message")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        })
+    }
+}

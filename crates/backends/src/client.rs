@@ -1,0 +1,236 @@
+//! A connected backend: lists, calls, listening. Era differences end here.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
+use onecall_mcp::{
+    CallAnswer, Era, ParamHeader, ShapeError, Tool, ToolPage, meta, method, param_header_values,
+    param_headers,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::call::Call;
+use crate::error::{ConnectError, RequestError};
+use crate::link::RequestOptions;
+use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
+use crate::options::{BackendOptions, TransportOptions};
+use crate::process::Process;
+use crate::wire::Wire;
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    wire: Wire,
+    opening: Opening,
+    pub(crate) agreement: Agreement,
+    /// Parameters that each tool mirrors into headers; HTTP only.
+    mirrored: Mutex<HashMap<String, Vec<ParamHeader>>>,
+}
+
+impl Client {
+    /// Connects and opens. `era` is an earlier finding or a setting; it spares the probe.
+    pub(crate) async fn connect(
+        options: &BackendOptions,
+        opening: Opening,
+        era: Option<Era>,
+    ) -> Result<Self, ConnectError> {
+        let (wire, agreement) = match &options.transport {
+            TransportOptions::Stdio(stdio) => {
+                let spawn = || Process::spawn(stdio, options.grace);
+                let (process, agreement) = open_child(spawn, &opening, era).await?;
+                (Wire::Child(process), agreement)
+            }
+            TransportOptions::Http(_) | TransportOptions::Sse(_) => {
+                return Err(ConnectError::Http("not built yet".to_owned()));
+            }
+        };
+        Ok(Self {
+            wire,
+            opening,
+            agreement,
+            mirrored: Mutex::default(),
+        })
+    }
+
+    /// All tools, over all pages, in the order of the server. The first of a name wins.
+    pub(crate) async fn list_tools(&self) -> Result<Vec<Tool>, RequestError> {
+        let mut tools: Vec<Tool> = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let params = cursor
+                .as_ref()
+                .map_or(json!({}), |cursor| json!({ "cursor": cursor }));
+            let listed = self.request(method::TOOLS_LIST, params).await;
+            let page = match listed {
+                // A server of resources or prompts alone.
+                Err(RequestError::Rpc(error)) if is_unknown_method(&error) => break,
+                listed => ToolPage::from_value(listed?).map_err(RequestError::Malformed)?,
+            };
+            for fault in &page.refused {
+                tracing::warn!(%fault, "an entry of a tool list is no tool");
+            }
+            tools.extend(page.tools);
+            if tools.len() > TOOLS_MAX {
+                let fault = ShapeError::TooMany {
+                    what: "tools",
+                    limit: TOOLS_MAX,
+                };
+                return Err(RequestError::Malformed(fault));
+            }
+            match page.next_cursor {
+                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+                _ => break,
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        tools.retain(|tool| seen.insert(tool.name().to_owned()));
+        if self.wire.has_headers() && self.era() == Era::Modern {
+            self.learn_headers(&mut tools);
+        }
+        Ok(tools)
+    }
+
+    /// A tool whose header annotations are invalid must be dropped by an HTTP client.
+    fn learn_headers(&self, tools: &mut Vec<Tool>) {
+        let mut mirrored = HashMap::new();
+        tools.retain(
+            |tool| match tool.input_schema().map_or(Ok(Vec::new()), param_headers) {
+                Ok(annotated) => {
+                    if !annotated.is_empty() {
+                        mirrored.insert(tool.name().to_owned(), annotated);
+                    }
+                    true
+                }
+                Err(fault) => {
+                    tracing::warn!(tool = tool.name(), %fault, "a tool is dropped");
+                    false
+                }
+            },
+        );
+        *self.mirrored.lock().unwrap_or_else(PoisonError::into_inner) = mirrored;
+    }
+
+    /// One call. `sent` is set once the server may have seen it.
+    pub(crate) async fn call(
+        &self,
+        call: &Call,
+        sent: Arc<AtomicBool>,
+    ) -> Result<CallAnswer, RequestError> {
+        let mut params = call.params();
+        let questions = json!({ "elicitation": { "form": {}, "url": {} } });
+        let capabilities = if call.takes_questions {
+            questions
+        } else {
+            json!({})
+        };
+        self.stamp(&mut params, &capabilities);
+        let options = RequestOptions {
+            progress: call.progress.clone(),
+            asker: call.asker.clone(),
+            sent,
+            headers: self.headers_of(call),
+        };
+        let raw = self
+            .wire
+            .request(method::TOOLS_CALL, params, options)
+            .await?;
+        CallAnswer::from_raw(raw).map_err(RequestError::Malformed)
+    }
+
+    fn headers_of(&self, call: &Call) -> Vec<(String, String)> {
+        let mirrored = self.mirrored.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(annotated) = mirrored.get(&call.tool) else {
+            return Vec::new();
+        };
+        let values = param_header_values(annotated, &call.arguments);
+        values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// A request of ours that is no call.
+    pub(crate) async fn request(
+        &self,
+        name: &str,
+        mut params: Value,
+    ) -> Result<Value, RequestError> {
+        self.stamp(&mut params, &json!({}));
+        let raw = self
+            .wire
+            .request(name, params, RequestOptions::default())
+            .await?;
+        parse_result(&raw)
+    }
+
+    /// Keeps the stream open on which a modern server tells of changes; returns when it ends.
+    pub(crate) async fn listen(&self) -> Result<(), RequestError> {
+        let filter = json!({ "notifications": {
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
+        } });
+        self.request(method::LISTEN, filter).await.map(drop)
+    }
+
+    /// The server tells of list changes on a stream that must be asked for.
+    pub(crate) fn must_listen(&self) -> bool {
+        let tells = |kind: &str| {
+            let flag = self
+                .agreement
+                .capabilities
+                .get(kind)
+                .and_then(|kind| kind.get("listChanged"));
+            flag == Some(&Value::Bool(true))
+        };
+        self.era() == Era::Modern && (tells("tools") || tells("prompts") || tells("resources"))
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        self.agreement.revision.era()
+    }
+
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.wire.changed()
+    }
+
+    pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.wire.closed()
+    }
+
+    pub(crate) fn stderr_tail(&self) -> Vec<String> {
+        self.wire.stderr_tail()
+    }
+
+    pub(crate) async fn shutdown(&self) {
+        self.wire.shutdown().await;
+    }
+
+    fn stamp(&self, params: &mut Value, capabilities: &Value) {
+        if self.era() == Era::Modern {
+            let info = self.opening.client_info();
+            meta::stamp(params, self.agreement.revision, &info, capabilities);
+        }
+    }
+}
+
+async fn open_child(
+    spawn: impl Fn() -> Result<Process, ConnectError>,
+    opening: &Opening,
+    era: Option<Era>,
+) -> Result<(Process, Agreement), ConnectError> {
+    let process = spawn()?;
+    if let Some(era) = era {
+        let agreement = negotiate::open_as(&process.link, opening, era).await?;
+        return Ok((process, agreement));
+    }
+    match negotiate::probe(&process.link, opening).await? {
+        Found::Agreed(agreement) => Ok((process, agreement)),
+        Found::Legacy => {
+            drop(process);
+            let fresh = spawn()?;
+            let agreement = negotiate::open_as(&fresh.link, opening, Era::Legacy).await?;
+            Ok((fresh, agreement))
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Why a backend cannot be reached and why a call did not end with a result. A tool that reports
+//! its own failure is a result, not an error.
+
+use std::time::Duration;
+
+use onecall_mcp::{RpcError, ShapeError, code};
+
+use crate::options::BackendName;
+
+/// A set of backends that cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    #[error("two backends are named `{0}`; give one of them another name")]
+    SameName(BackendName),
+    #[error("backend `{backend}`: `{url}` is not a usable URL: {reason}")]
+    Url {
+        backend: BackendName,
+        url: String,
+        reason: String,
+    },
+    #[error("backend `{backend}`: header `{header}` is not a valid header")]
+    Header {
+        backend: BackendName,
+        header: String,
+    },
+}
+
+/// Why a connection was not made, or ended.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("cannot start `{command}`: {reason}")]
+    Spawn { command: String, reason: String },
+    /// The reason tells exit status and the last lines of stderr.
+    #[error("{0}")]
+    Ended(String),
+    #[error("no connection within {}", seconds(*.0))]
+    TimedOut(Duration),
+    #[error("the server refused `{method}`: {error}")]
+    Refused {
+        method: &'static str,
+        error: RpcError,
+    },
+    #[error("the server answered `{method}` with something unreadable: {fault}")]
+    Malformed {
+        method: &'static str,
+        fault: ShapeError,
+    },
+    #[error("the server speaks no revision that we speak")]
+    NoCommonRevision,
+    #[error("the server refused us with HTTP status {0}")]
+    Denied(u16),
+    #[error("{0}")]
+    Http(String),
+}
+
+/// Why a call did not end with a result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("no backend is named `{0}`")]
+    UnknownBackend(BackendName),
+    /// The call was never sent.
+    #[error("backend `{backend}` cannot be reached: {reason}")]
+    Unavailable {
+        backend: BackendName,
+        reason: String,
+        retry_in: Option<Duration>,
+    },
+    /// `sent` tells whether the backend may have seen the call; it was then told to cancel.
+    #[error("backend `{backend}` did not answer within {}", seconds(*after))]
+    Timeout {
+        backend: BackendName,
+        after: Duration,
+        sent: bool,
+    },
+    /// Sent and not answered: it may have taken effect.
+    #[error("backend `{backend}` took the call and was lost before it answered: {reason}")]
+    UnknownOutcome {
+        backend: BackendName,
+        reason: String,
+    },
+    /// Answered with a protocol error.
+    #[error("backend `{backend}` answered with an error: {error}")]
+    Rpc {
+        backend: BackendName,
+        error: RpcError,
+    },
+    #[error("backend `{backend}` refused us with HTTP status {status}")]
+    Denied { backend: BackendName, status: u16 },
+    /// Answered with more than is allowed; the answer was not read.
+    #[error("backend `{backend}` answered with {what}")]
+    Limit { backend: BackendName, what: String },
+    /// The arguments are over the limit; the call was never sent.
+    #[error("the arguments for backend `{backend}` are {bytes} bytes long, {limit} are allowed")]
+    ArgumentsTooLong {
+        backend: BackendName,
+        bytes: usize,
+        limit: usize,
+    },
+    #[error("backend `{backend}` answered with something unreadable: {fault}")]
+    Malformed {
+        backend: BackendName,
+        fault: ShapeError,
+    },
+    #[error("the backends have been shut down")]
+    Stopped,
+}
+
+impl CallError {
+    /// `<category>.<word>`, with the categories of a failed run.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownBackend(_) => "transport.unknown_backend",
+            Self::Unavailable { .. } => "transport.unavailable",
+            Self::Timeout { .. } => "timeout.call",
+            Self::UnknownOutcome { .. } => "unknown_outcome.lost",
+            Self::Rpc { error, .. } => match error.code {
+                code::INVALID_PARAMS => "input.arguments",
+                code::METHOD_NOT_FOUND => "tool.method_not_found",
+                code::MISSING_CAPABILITY => "tool.needs_person",
+                code::URL_ELICITATION => "tool.needs_url",
+                _ => "tool.protocol",
+            },
+            Self::Denied { .. } => "denied.backend",
+            Self::Limit { .. } => "limit.result",
+            Self::ArgumentsTooLong { .. } => "limit.arguments",
+            Self::Malformed { .. } => "transport.malformed",
+            Self::Stopped => "cancelled.shutdown",
+        }
+    }
+
+    pub fn category(&self) -> &'static str {
+        self.code().split('.').next().unwrap_or_default()
+    }
+
+    /// The backend can have acted on the call.
+    pub fn may_have_acted(&self) -> bool {
+        match self {
+            Self::UnknownBackend(_)
+            | Self::Unavailable { .. }
+            | Self::ArgumentsTooLong { .. }
+            | Self::Denied { .. }
+            | Self::Stopped => false,
+            Self::Timeout { sent, .. } => *sent,
+            Self::UnknownOutcome { .. }
+            | Self::Rpc { .. }
+            | Self::Limit { .. }
+            | Self::Malformed { .. } => true,
+        }
+    }
+}
+
+/// What a wire says of one request; the client adds whose it was.
+#[derive(Clone, Debug)]
+pub(crate) enum RequestError {
+    NotSent(String),
+    Lost(String),
+    Rpc(RpcError),
+    Denied(u16),
+    Limit(String),
+    Malformed(ShapeError),
+}
+
+impl RequestError {
+    pub(crate) fn of_call(self, backend: &BackendName) -> CallError {
+        let backend = backend.clone();
+        match self {
+            Self::NotSent(reason) => CallError::Unavailable {
+                backend,
+                reason,
+                retry_in: None,
+            },
+            Self::Lost(reason) => CallError::UnknownOutcome { backend, reason },
+            Self::Rpc(error) => CallError::Rpc { backend, error },
+            Self::Denied(status) => CallError::Denied { backend, status },
+            Self::Limit(what) => CallError::Limit { backend, what },
+            Self::Malformed(fault) => CallError::Malformed { backend, fault },
+        }
+    }
+
+    pub(crate) fn of_connect(self, method: &'static str) -> ConnectError {
+        match self {
+            Self::NotSent(reason) | Self::Lost(reason) => ConnectError::Ended(reason),
+            Self::Rpc(error) => ConnectError::Refused { method, error },
+            Self::Denied(status) => ConnectError::Denied(status),
+            Self::Limit(what) => ConnectError::Http(format!("the server answered with {what}")),
+            Self::Malformed(fault) => ConnectError::Malformed { method, fault },
+        }
+    }
+}
+
+/// `1.5 s`, for messages.
+pub(crate) fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}

@@ -1,0 +1,36 @@
+//! Limits on backends: sizes, counts and times. Sizes of messages are in `onecall_mcp::limits`.
+
+use std::time::Duration;
+
+/// Limit: calls in flight to one backend, unless its options say otherwise.
+pub(crate) const IN_FLIGHT_DEFAULT: usize = 32;
+/// Limit: messages waiting for a child that does not read.
+pub(crate) const OUTBOUND_MAX: usize = 64;
+/// Limit: messages written in one go.
+pub(crate) const BATCH_MAX: usize = 32;
+/// Limit: an overlong line is skipped up to this size; beyond it the connection is given up.
+pub(crate) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Limit: what is kept of a child's stderr.
+pub(crate) const STDERR_BYTES_MAX: usize = 64 * 1024;
+/// Limit: what an error shows of it.
+pub(crate) const STDERR_SHOWN_LINES: usize = 8;
+/// Limit: questions of one backend that wait for their reply.
+pub(crate) const QUESTIONS_MAX: usize = 32;
+
+pub(crate) const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
+pub(crate) const CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// A child has this long to end after its stdin is closed.
+pub(crate) const GRACE_DEFAULT: Duration = Duration::from_secs(2);
+/// And this long after the polite signal.
+pub(crate) const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+/// A server that has not answered the probe by then is asked to `initialize` as well.
+pub(crate) const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+/// Time for the exit status of a child whose stdout has closed.
+pub(crate) const EXIT_STATUS_WAIT: Duration = Duration::from_millis(200);
+
+pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(250);
+pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// A connection that lived this long starts its back-off anew.
+pub(crate) const BACKOFF_FORGIVEN: Duration = Duration::from_secs(10);
+/// A call waits for a reconnection that is due within this time; else it fails at once.
+pub(crate) const BACKOFF_WAITED: Duration = Duration::from_secs(1);

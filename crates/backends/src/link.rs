@@ -1,0 +1,439 @@
+//! JSON-RPC over a pair of byte streams: many requests at once, matched by id. Knows nothing of
+//! processes; `process` gives it the streams of a child, tests give it pipes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use onecall_mcp::limits::{MESSAGE_BYTES_MAX, NESTING_MAX};
+use onecall_mcp::{
+    Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, message_text, meta, method,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use crate::call::{Progress, ProgressSink, Question, QuestionSink};
+use crate::error::RequestError;
+use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
+
+/// What goes with one request besides its parameters.
+#[derive(Debug, Default)]
+pub(crate) struct RequestOptions {
+    pub(crate) progress: Option<ProgressSink>,
+    pub(crate) asker: Option<QuestionSink>,
+    /// Set once the other side may have seen the request.
+    pub(crate) sent: Arc<AtomicBool>,
+    /// Headers of an HTTP request; other wires pass over them.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+type Outcome = Result<Box<RawValue>, RequestError>;
+
+/// One connection. Cheap to clone; ends when [`Link::close`] is called or a stream ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    table: Mutex<Table>,
+    outbound: mpsc::Sender<Frame>,
+    next_id: AtomicI64,
+    changed: watch::Sender<u64>,
+    closed: watch::Sender<Option<Arc<str>>>,
+    questions: Arc<Semaphore>,
+}
+
+/// Requests that wait for their answer.
+#[derive(Debug, Default)]
+struct Table {
+    waiting: HashMap<i64, Waiting>,
+    closed: Option<Arc<str>>,
+    /// Lines that were no messages, with the last of them.
+    ignored: u64,
+    last_ignored: String,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    reply: oneshot::Sender<Outcome>,
+    progress: Option<ProgressSink>,
+    asker: Option<QuestionSink>,
+    sent: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+enum Frame {
+    Request { id: i64, text: String },
+    Other(String),
+}
+
+impl Link {
+    /// The link and its two halves, which the caller runs as tasks.
+    pub(crate) fn new<W: AsyncWrite + Unpin + Send>(
+        writer: W,
+    ) -> (Self, impl Future<Output = ()> + use<W>) {
+        let (outbound, queue) = mpsc::channel(OUTBOUND_MAX);
+        let shared = Arc::new(Shared {
+            table: Mutex::default(),
+            outbound,
+            next_id: AtomicI64::new(1),
+            changed: watch::Sender::new(0),
+            closed: watch::Sender::new(None),
+            questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+        });
+        let writing = write(writer, queue, Arc::clone(&shared));
+        (Self { shared }, writing)
+    }
+
+    /// Reads until the stream ends or must be given up, and says why.
+    pub(crate) async fn read(&self, mut reader: impl AsyncRead + Unpin) -> String {
+        let mut lines = Lines::new(MESSAGE_BYTES_MAX);
+        loop {
+            while let Some(line) = lines.next() {
+                match line {
+                    Line::Text(text) => self.take(text),
+                    Line::TooLong(skipped) => self.skip(&skipped),
+                }
+            }
+            if lines.unfinished_bytes() > SKIPPED_BYTES_MAX {
+                return format!("it sent a line of more than {SKIPPED_BYTES_MAX} bytes");
+            }
+            match reader.read_buf(lines.space()).await {
+                Ok(0) => return "it closed its output".to_owned(),
+                Ok(_) => {}
+                Err(error) => return format!("its output cannot be read: {error}"),
+            }
+        }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels the request at the
+    /// other side.
+    pub(crate) async fn request(
+        &self,
+        name: &str,
+        mut params: Value,
+        options: RequestOptions,
+    ) -> Outcome {
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        if options.progress.is_some() {
+            meta::meta_mut(&mut params).insert(meta::PROGRESS_TOKEN.to_owned(), json!(id));
+        }
+        let text = message_text(&onecall_mcp::request(&RequestId::Number(id), name, &params));
+        drop(params);
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut table = self.shared.lock();
+            if let Some(reason) = &table.closed {
+                return Err(RequestError::NotSent(reason.to_string()));
+            }
+            let RequestOptions {
+                progress,
+                asker,
+                sent,
+                headers: _,
+            } = options;
+            table.waiting.insert(
+                id,
+                Waiting {
+                    reply,
+                    progress,
+                    asker,
+                    sent,
+                },
+            );
+        }
+        let mut guard = CancelGuard {
+            shared: Arc::clone(&self.shared),
+            id,
+            armed: true,
+        };
+        // A closed queue is noticed through `answer`: closing fails everything that waits.
+        let _ = self.shared.outbound.send(Frame::Request { id, text }).await;
+        let outcome = answer.await;
+        guard.armed = false;
+        outcome.unwrap_or_else(|_| Err(RequestError::Lost("the connection ended".to_owned())))
+    }
+
+    pub(crate) async fn notify(&self, name: &str, params: &Value) {
+        let text = message_text(&onecall_mcp::notification(name, params));
+        let _ = self.shared.outbound.send(Frame::Other(text)).await;
+    }
+
+    /// Rises when the server says that one of its lists changed.
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    /// Holds the reason once the connection has ended.
+    pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.closed.subscribe()
+    }
+
+    /// Ends the connection: what was sent is lost, what was not is known not to be.
+    pub(crate) fn close(&self, reason: &str) {
+        self.shared.close(reason);
+    }
+
+    /// What a failure should tell besides its reason.
+    pub(crate) fn ignored(&self) -> Option<String> {
+        let table = self.shared.lock();
+        (table.ignored > 0).then(|| {
+            format!(
+                "{} lines of its output were no messages: {}",
+                table.ignored, table.last_ignored
+            )
+        })
+    }
+
+    fn take(&self, text: &[u8]) {
+        match onecall_mcp::parse(text) {
+            Ok(Incoming::Response {
+                id: Some(RequestId::Number(id)),
+                outcome,
+            }) => {
+                self.shared.finish(id, outcome.map_err(RequestError::Rpc));
+            }
+            // Nobody waits for an answer without our kind of id.
+            Ok(Incoming::Response { .. }) => {}
+            Ok(Incoming::Notification { method, params }) => self.notified(&method, &params),
+            Ok(Incoming::Request { id, method, params }) => self.asked(id, method, params),
+            Err(fault) => self.unreadable(text, fault),
+        }
+    }
+
+    fn unreadable(&self, text: &[u8], fault: ShapeError) {
+        let ends = Skipped {
+            head: text[..text.len().min(512)].to_vec(),
+            tail: text[text.len().saturating_sub(512)..].to_vec(),
+            bytes: text.len(),
+        };
+        let looks_like_message = text.trim_ascii_start().starts_with(b"{");
+        match ends.response_id() {
+            Some(id) if looks_like_message => {
+                let error = match fault {
+                    ShapeError::TooDeep { .. } => {
+                        RequestError::Limit(format!("JSON nested deeper than {NESTING_MAX} levels"))
+                    }
+                    fault => RequestError::Malformed(fault),
+                };
+                self.shared.finish(id, Err(error));
+            }
+            _ => {
+                let mut table = self.shared.lock();
+                table.ignored += 1;
+                let shown = String::from_utf8_lossy(&text[..text.len().min(200)]);
+                table.last_ignored = shown.chars().filter(|c| !c.is_control()).collect();
+            }
+        }
+    }
+
+    fn skip(&self, skipped: &Skipped) {
+        let what = format!("{} bytes, {MESSAGE_BYTES_MAX} are allowed", skipped.bytes);
+        match skipped.response_id() {
+            Some(id) => self.shared.finish(id, Err(RequestError::Limit(what))),
+            None => self.shared.lock().ignored += 1,
+        }
+    }
+
+    fn notified(&self, name: &str, params: &Value) {
+        match name {
+            method::PROGRESS => {
+                let token = params
+                    .get(meta::PROGRESS_TOKEN)
+                    .and_then(RequestId::from_value);
+                let Some(RequestId::Number(id)) = token else {
+                    return;
+                };
+                let table = self.shared.lock();
+                let sink = table
+                    .waiting
+                    .get(&id)
+                    .and_then(|waiting| waiting.progress.as_ref());
+                if let (Some(sink), Some(progress)) = (sink, Progress::read(params)) {
+                    let _ = sink.try_send(progress);
+                }
+            }
+            method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
+                self.shared.changed.send_modify(|version| *version += 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers what a server may ask of us; questions go to the call they can belong to.
+    fn asked(&self, id: RequestId, name: String, params: Value) {
+        if name == method::PING {
+            return self.reply(&onecall_mcp::response(&id, &json!({})));
+        }
+        let is_question = matches!(
+            name.as_str(),
+            method::ELICIT | method::SAMPLE | method::ROOTS_LIST
+        );
+        let asker = if is_question {
+            self.newest_asker()
+        } else {
+            None
+        };
+        let permit = Arc::clone(&self.shared.questions).try_acquire_owned();
+        let (Some(asker), Ok(permit)) = (asker, permit) else {
+            let error = RpcError::method_not_found(&name);
+            return self.reply(&onecall_mcp::response_error(Some(&id), &error));
+        };
+        let link = self.clone();
+        tokio::spawn(async move {
+            let answer = ask(&asker, name, params).await;
+            drop(permit);
+            link.reply(&match answer {
+                Some(answer) => onecall_mcp::response(&id, &answer),
+                None => onecall_mcp::response_error(
+                    Some(&id),
+                    &RpcError::new(onecall_mcp::code::INTERNAL, "nobody took the question"),
+                ),
+            });
+        });
+    }
+
+    /// Invariant: calls with an asker share a connection only when they have one caller, so any of
+    /// them reaches the right person.
+    fn newest_asker(&self) -> Option<QuestionSink> {
+        let table = self.shared.lock();
+        let asking = table
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.asker.is_some());
+        asking
+            .max_by_key(|(id, _)| **id)
+            .and_then(|(_, waiting)| waiting.asker.clone())
+    }
+
+    fn reply(&self, message: &Value) {
+        // Limit: a server that does not read gets no replies either.
+        let _ = self
+            .shared
+            .outbound
+            .try_send(Frame::Other(message_text(message)));
+    }
+}
+
+pub(crate) async fn ask(asker: &QuestionSink, method: String, params: Value) -> Option<Value> {
+    let (reply, answer) = oneshot::channel();
+    asker
+        .try_send(Question {
+            method,
+            params,
+            reply,
+        })
+        .ok()?;
+    answer.await.ok()
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A second answer, or one to nobody's request, finds nothing here and is dropped.
+    fn finish(&self, id: i64, outcome: Outcome) {
+        let waiting = self.lock().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            let _ = waiting.reply.send(outcome);
+        }
+    }
+
+    fn close(&self, reason: &str) {
+        let reason: Arc<str> = reason.into();
+        let waiting = {
+            let mut table = self.lock();
+            if table.closed.is_some() {
+                return;
+            }
+            table.closed = Some(Arc::clone(&reason));
+            std::mem::take(&mut table.waiting)
+        };
+        #[expect(
+            clippy::iter_over_hash_type,
+            reason = "every one is told, in any order"
+        )]
+        for (_, waiting) in waiting {
+            let lost = waiting.sent.load(Ordering::SeqCst);
+            let kind = if lost {
+                RequestError::Lost
+            } else {
+                RequestError::NotSent
+            };
+            let _ = waiting.reply.send(Err(kind(reason.to_string())));
+        }
+        self.closed.send_replace(Some(reason));
+    }
+}
+
+/// Tells the other side when a caller no longer waits.
+struct CancelGuard {
+    shared: Arc<Shared>,
+    id: i64,
+    armed: bool,
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let waiting = self.shared.lock().waiting.remove(&self.id);
+        if waiting.is_some_and(|waiting| waiting.sent.load(Ordering::SeqCst)) {
+            let params = json!({ "requestId": self.id, "reason": "the caller no longer waits" });
+            let text = message_text(&onecall_mcp::notification(method::CANCELLED, &params));
+            let _ = self.shared.outbound.try_send(Frame::Other(text));
+        }
+    }
+}
+
+async fn write(
+    mut writer: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Frame>,
+    shared: Arc<Shared>,
+) {
+    let mut closed = shared.closed.subscribe();
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    let mut text = String::new();
+    loop {
+        tokio::select! {
+            count = queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            _ = closed.wait_for(Option::is_some) => return,
+        }
+        text.clear();
+        {
+            let table = shared.lock();
+            for frame in batch.drain(..) {
+                match frame {
+                    Frame::Other(message) => text.push_str(&message),
+                    // Invariant: marked before the first byte leaves; cancelled ones never leave.
+                    Frame::Request { id, text: message } => {
+                        if let Some(waiting) = table.waiting.get(&id) {
+                            waiting.sent.store(true, Ordering::SeqCst);
+                            text.push_str(&message);
+                        }
+                    }
+                }
+            }
+        }
+        let written = async {
+            writer.write_all(text.as_bytes()).await?;
+            writer.flush().await
+        };
+        tokio::select! {
+            written = written => if written.is_err() { return },
+            _ = closed.wait_for(Option::is_some) => return,
+        }
+        if text.capacity() > 1024 * 1024 {
+            text = String::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Faults of the other side, over in-process pipes: each has its named outcome.
+
+use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+use super::*;
+
+struct Server {
+    reader: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: Option<WriteHalf<DuplexStream>>,
+}
+
+fn connect() -> (Link, Server) {
+    let (near, far) = tokio::io::duplex(1 << 20);
+    let (read, write) = tokio::io::split(near);
+    let (link, writing) = Link::new(write);
+    tokio::spawn(writing);
+    let reading = link.clone();
+    tokio::spawn(async move {
+        let reason = reading.read(read).await;
+        reading.close(&reason);
+    });
+    let (read, write) = tokio::io::split(far);
+    (
+        link,
+        Server {
+            reader: BufReader::new(read).lines(),
+            writer: Some(write),
+        },
+    )
+}
+
+impl Server {
+    async fn next(&mut self) -> Value {
+        let line = self.reader.next_line().await.unwrap().expect("a message");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn send(&mut self, text: &str) {
+        let writer = self.writer.as_mut().unwrap();
+        writer
+            .write_all(format!("{text}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+
+    async fn answer(&mut self, request: &Value, result: &str) {
+        let id = &request["id"];
+        self.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+        .await;
+    }
+}
+
+fn call(link: &Link, name: &'static str) -> tokio::task::JoinHandle<Outcome> {
+    let link = link.clone();
+    tokio::spawn(async move {
+        link.request(name, json!({}), RequestOptions::default())
+            .await
+    })
+}
+
+#[tokio::test]
+async fn answers_find_their_requests_in_any_order() {
+    let (link, mut server) = connect();
+    let calls: Vec<_> = (0..50).map(|_| call(&link, "m")).collect();
+    let mut requests = Vec::new();
+    for _ in 0..50 {
+        requests.push(server.next().await);
+    }
+    for request in requests.iter().rev() {
+        server.answer(request, &request["id"].to_string()).await;
+    }
+    let mut answers = Vec::new();
+    for call in calls {
+        answers.push(call.await.unwrap().unwrap().get().parse::<i64>().unwrap());
+    }
+    answers.sort_unstable();
+    assert_eq!(answers, (1..=50).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn garbage_wrong_ids_and_second_answers_are_passed_over() {
+    let (link, mut server) = connect();
+    let first = call(&link, "a");
+    let request = server.next().await;
+    server.send("Server listening on stdio!").await;
+    server.send("{\"not\":\"a message\"}").await;
+    server
+        .send(r#"{"jsonrpc":"2.0","id":999,"result":1}"#)
+        .await;
+    server
+        .send(r#"{"jsonrpc":"2.0","id":"1","result":1}"#)
+        .await;
+    server.answer(&request, "\"once\"").await;
+    server.answer(&request, "\"twice\"").await;
+    assert_eq!(first.await.unwrap().unwrap().get(), "\"once\"");
+    let second = call(&link, "b");
+    let request = server.next().await;
+    server.answer(&request, "2").await;
+    assert_eq!(second.await.unwrap().unwrap().get(), "2");
+    assert!(link.ignored().unwrap().starts_with("2 lines"));
+}
+
+#[tokio::test]
+async fn a_sent_call_is_lost_and_an_unsent_one_is_not_sent() {
+    let (link, mut server) = connect();
+    let sent = call(&link, "a");
+    server.next().await;
+    drop(server);
+    assert!(matches!(sent.await.unwrap(), Err(RequestError::Lost(_))));
+    let late = link
+        .request("b", json!({}), RequestOptions::default())
+        .await;
+    assert!(matches!(late, Err(RequestError::NotSent(reason)) if reason.contains("closed")));
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_at_the_server() {
+    let (link, mut server) = connect();
+    let dropped = call(&link, "a");
+    let request = server.next().await;
+    dropped.abort();
+    let cancelled = server.next().await;
+    assert_eq!(cancelled["method"], method::CANCELLED);
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+    // A late answer harms nobody.
+    server.answer(&request, "1").await;
+    let next = call(&link, "b");
+    let request = server.next().await;
+    server.answer(&request, "2").await;
+    assert!(next.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_fails_its_call_alone() {
+    let (link, mut server) = connect();
+    let (long, deep, fine) = (call(&link, "a"), call(&link, "b"), call(&link, "c"));
+    let mut requests = vec![
+        server.next().await,
+        server.next().await,
+        server.next().await,
+    ];
+    requests.sort_by_key(|request| request["method"].as_str().unwrap().to_owned());
+    let filler = format!("\"{}\"", "x".repeat(MESSAGE_BYTES_MAX));
+    server.answer(&requests[0], &filler).await;
+    server
+        .answer(
+            &requests[1],
+            &format!("{}{}", "[".repeat(500), "]".repeat(500)),
+        )
+        .await;
+    server.answer(&requests[2], "3").await;
+    assert!(
+        matches!(long.await.unwrap(), Err(RequestError::Limit(what)) if what.contains("bytes"))
+    );
+    assert!(
+        matches!(deep.await.unwrap(), Err(RequestError::Limit(what)) if what.contains("nested"))
+    );
+    assert_eq!(fine.await.unwrap().unwrap().get(), "3");
+}
+
+#[tokio::test]
+async fn requests_nobody_asked_for_are_refused_and_ping_is_answered() {
+    let (link, mut server) = connect();
+    server
+        .send(r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#)
+        .await;
+    assert_eq!(server.next().await["error"]["code"], -32601);
+    server
+        .send(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#)
+        .await;
+    assert_eq!(server.next().await["result"], json!({}));
+    drop(link);
+}
+
+#[tokio::test]
+async fn progress_reaches_its_call_and_a_question_its_asker() {
+    let (link, mut server) = connect();
+    let (progress, mut told) = mpsc::channel(4);
+    let (asker, mut questions) = mpsc::channel(4);
+    let options = RequestOptions {
+        progress: Some(progress),
+        asker: Some(asker),
+        ..RequestOptions::default()
+    };
+    let calling = link.clone();
+    let running =
+        tokio::spawn(async move { calling.request("tools/call", json!({}), options).await });
+    let request = server.next().await;
+    let token = &request["params"]["_meta"]["progressToken"];
+    server
+        .send(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1,"total":2}}}}"#
+        ))
+        .await;
+    assert_eq!(told.recv().await.unwrap().total, Some(2.0));
+    server
+        .send(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"m"}}"#)
+        .await;
+    let question = questions.recv().await.unwrap();
+    assert_eq!(question.params["message"], "m");
+    question.reply.send(json!({ "action": "accept" })).unwrap();
+    let reply = server.next().await;
+    assert_eq!(
+        (&reply["id"], &reply["result"]["action"]),
+        (&json!(7), &json!("accept"))
+    );
+    server.answer(&request, "1").await;
+    assert!(running.await.unwrap().is_ok());
+}

@@ -1,0 +1,144 @@
+//! What a backend is started with, complete and checked by whoever builds it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onecall_mcp::Era;
+
+use crate::limits;
+
+/// The name of a backend in configuration, status and tool references.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BackendName(Arc<str>);
+
+impl BackendName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for BackendName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl From<String> for BackendName {
+    fn from(name: String) -> Self {
+        Self(name.into())
+    }
+}
+
+impl std::fmt::Display for BackendName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Who we are to the backends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientInfo {
+    pub name: String,
+    pub version: String,
+}
+
+/// One backend.
+#[derive(Clone, Debug)]
+pub struct BackendOptions {
+    pub name: BackendName,
+    pub transport: TransportOptions,
+    /// For one call, unless the call says otherwise. Waiting for a free place counts.
+    pub call_timeout: Duration,
+    /// From start to the first list of tools.
+    pub connect_timeout: Duration,
+    pub max_in_flight: usize,
+    /// Connect at once, not at the first call.
+    pub eager: bool,
+    pub session: SessionScope,
+    /// Speak this era without probing.
+    pub era: Option<Era>,
+    /// How long a child may take to end once its stdin is closed.
+    pub grace: Duration,
+}
+
+/// Whether callers share one connection. Questions of a legacy stdio backend can only be taken on
+/// a connection that serves one caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionScope {
+    Shared,
+    PerClient,
+}
+
+/// How a backend is reached.
+#[derive(Clone, Debug)]
+pub enum TransportOptions {
+    Stdio(StdioOptions),
+    /// Streamable HTTP.
+    Http(HttpOptions),
+    /// The two-endpoint HTTP+SSE transport of 2024-11-05.
+    Sse(HttpOptions),
+}
+
+/// A child process.
+#[derive(Clone, Debug, Default)]
+pub struct StdioOptions {
+    pub command: String,
+    pub args: Vec<String>,
+    /// Added to the environment, or all of it where `clear_env` is set.
+    pub env: Vec<(String, String)>,
+    pub clear_env: bool,
+    pub cwd: Option<PathBuf>,
+}
+
+/// A URL, with headers that go with every request.
+#[derive(Clone, Default)]
+pub struct HttpOptions {
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+}
+
+/// Header values may be credentials.
+impl std::fmt::Debug for HttpOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        formatter
+            .debug_struct("HttpOptions")
+            .field("url", &self.url)
+            .field("headers", &names)
+            .finish()
+    }
+}
+
+impl BackendOptions {
+    pub fn new(name: impl Into<BackendName>, transport: TransportOptions) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            call_timeout: limits::CALL_TIMEOUT_DEFAULT,
+            connect_timeout: limits::CONNECT_TIMEOUT_DEFAULT,
+            max_in_flight: limits::IN_FLIGHT_DEFAULT,
+            eager: false,
+            session: SessionScope::Shared,
+            era: None,
+            grace: limits::GRACE_DEFAULT,
+        }
+    }
+
+    pub fn stdio(name: &str, command: &str, args: &[&str]) -> Self {
+        let stdio = StdioOptions {
+            command: command.to_owned(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            ..StdioOptions::default()
+        };
+        Self::new(name, TransportOptions::Stdio(stdio))
+    }
+
+    pub fn http(name: &str, url: &str) -> Self {
+        let http = HttpOptions {
+            url: url.to_owned(),
+            headers: Vec::new(),
+        };
+        Self::new(name, TransportOptions::Http(http))
+    }
+}

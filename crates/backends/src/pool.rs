@@ -1,0 +1,137 @@
+//! All backends of a process, by name. Each lives by itself; this only finds them and gathers
+//! their tool lists.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use onecall_mcp::{CallAnswer, Tool};
+use tokio::sync::watch;
+
+use crate::call::Call;
+use crate::error::{CallError, StartError};
+use crate::options::{BackendName, BackendOptions, ClientInfo};
+use crate::slot::{Publish, Slot};
+use crate::status::BackendStatus;
+
+/// The backends. Cheap to clone; [`Backends::shutdown`] ends them politely.
+#[derive(Clone)]
+pub struct Backends {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    slots: IndexMap<BackendName, Arc<Slot>>,
+    lists: watch::Sender<Arc<ToolLists>>,
+}
+
+/// The tools of every backend that has been listed, in the order of the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct ToolLists {
+    /// Rises with every change.
+    pub version: u64,
+    pub lists: Vec<(BackendName, Arc<[Tool]>)>,
+}
+
+impl Backends {
+    /// Takes the backends in; connects only the eager ones. Must be called within a runtime.
+    pub fn start(client: &ClientInfo, options: Vec<BackendOptions>) -> Result<Self, StartError> {
+        let order: Arc<[BackendName]> = options.iter().map(|one| one.name.clone()).collect();
+        for (index, name) in order.iter().enumerate() {
+            if order[..index].contains(name) {
+                return Err(StartError::SameName(name.clone()));
+            }
+        }
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let slots = options.into_iter().map(|options| {
+                let publish = publisher(inner.clone(), options.name.clone(), Arc::clone(&order));
+                let name = options.name.clone();
+                (name, Slot::start(options, client, false, publish))
+            });
+            Inner {
+                slots: slots.collect(),
+                lists: watch::Sender::default(),
+            }
+        });
+        Ok(Self { inner })
+    }
+
+    pub fn names(&self) -> Vec<BackendName> {
+        self.inner.slots.keys().cloned().collect()
+    }
+
+    /// Calls a tool under the backend's own name for it. Dropping the future cancels the call at
+    /// the backend.
+    pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
+        self.slot(backend)?.call(call).await
+    }
+
+    /// The tools of one backend, connecting where need be.
+    pub async fn tools_of(&self, backend: &BackendName) -> Result<Arc<[Tool]>, CallError> {
+        self.slot(backend)?.listed().await
+    }
+
+    /// Asks every backend to connect and waits until all have listed or failed, at most
+    /// `patience`.
+    pub async fn settle(&self, patience: Duration) -> Arc<ToolLists> {
+        let listed = self.inner.slots.values().map(|slot| slot.listed());
+        let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
+        Arc::clone(&self.inner.lists.borrow())
+    }
+
+    /// The tool lists and their changes.
+    pub fn tool_lists(&self) -> watch::Receiver<Arc<ToolLists>> {
+        self.inner.lists.subscribe()
+    }
+
+    /// Asks for a connection without waiting.
+    pub fn want(&self, backend: &BackendName) {
+        if let Ok(slot) = self.slot(backend) {
+            slot.want();
+        }
+    }
+
+    pub fn status(&self) -> Vec<BackendStatus> {
+        self.inner
+            .slots
+            .values()
+            .map(|slot| slot.status())
+            .collect()
+    }
+
+    /// Ends all connections, side by side, and returns when every child is gone.
+    pub async fn shutdown(&self) {
+        let ends = self.inner.slots.values().map(|slot| slot.shutdown());
+        futures::future::join_all(ends).await;
+    }
+
+    fn slot(&self, backend: &BackendName) -> Result<&Slot, CallError> {
+        let slot = self.inner.slots.get(backend).map(AsRef::as_ref);
+        slot.ok_or_else(|| CallError::UnknownBackend(backend.clone()))
+    }
+}
+
+impl std::fmt::Debug for Backends {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Backends")
+            .field("names", &self.names())
+            .finish()
+    }
+}
+
+/// Puts one backend's list into its place among the others.
+fn publisher(inner: Weak<Inner>, name: BackendName, order: Arc<[BackendName]>) -> Publish {
+    Arc::new(move |tools| {
+        let Some(inner) = inner.upgrade() else { return };
+        inner.lists.send_modify(|lists| {
+            let mut next = ToolLists::clone(lists);
+            next.version += 1;
+            next.lists.retain(|(other, _)| *other != name);
+            next.lists.push((name.clone(), tools));
+            next.lists
+                .sort_by_key(|(name, _)| order.iter().position(|other| other == name));
+            *lists = Arc::new(next);
+        });
+    })
+}

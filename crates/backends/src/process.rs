@@ -1,0 +1,190 @@
+//! A backend as a child process: started, watched, ended politely. Speaks through a `link`.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::error::{ConnectError, seconds};
+use crate::limits::{EXIT_STATUS_WAIT, TERMINATE_GRACE};
+use crate::link::Link;
+use crate::options::StdioOptions;
+use crate::stderr::StderrRing;
+
+/// A running child. Dropping it ends the child politely, in the background.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) link: Link,
+    pub(crate) stderr: Arc<StderrRing>,
+    ended: CancellationToken,
+    stop: CancellationToken,
+    _stop_when_dropped: DropGuard,
+}
+
+impl Process {
+    pub(crate) fn spawn(options: &StdioOptions, grace: Duration) -> Result<Self, ConnectError> {
+        let failed = |reason: String| ConnectError::Spawn {
+            command: options.command.clone(),
+            reason,
+        };
+        let mut child = command(options)
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed("its streams are not connected".to_owned()));
+        };
+        let (link, writing) = Link::new(stdin);
+        let ring = Arc::new(StderrRing::default());
+        let stop = CancellationToken::new();
+        let ended = CancellationToken::new();
+        let writing = tokio::spawn(writing);
+        let watch = Watch {
+            link: link.clone(),
+            ring: Arc::clone(&ring),
+            stop: stop.clone(),
+            ended: ended.clone().drop_guard(),
+            grace,
+        };
+        tokio::spawn(async move {
+            let draining = tokio::spawn(drain(stderr, Arc::clone(&watch.ring)));
+            watch.run(child, stdout, writing, draining).await;
+        });
+        let _stop_when_dropped = stop.clone().drop_guard();
+        Ok(Self {
+            link,
+            stderr: ring,
+            ended,
+            stop,
+            _stop_when_dropped,
+        })
+    }
+
+    /// Closes stdin, waits the grace time, then insists. Returns when the child is gone.
+    pub(crate) async fn shutdown(&self) {
+        self.stop.cancel();
+        self.ended.cancelled().await;
+    }
+}
+
+fn command(options: &StdioOptions) -> Command {
+    let mut command = Command::new(&options.command);
+    command.args(&options.args);
+    if options.clear_env {
+        command.env_clear();
+    }
+    command.envs(options.env.iter().map(|(name, value)| (name, value)));
+    if let Some(folder) = &options.cwd {
+        command.current_dir(folder);
+    }
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // A group of its own: launchers such as `npx` leave the server as a grandchild, and an
+    // interrupt at the terminal must not reach children before we end them.
+    command.process_group(0).kill_on_drop(true);
+    command
+}
+
+async fn drain(mut stderr: ChildStderr, ring: Arc<StderrRing>) {
+    let mut chunk = vec![0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        ring.push(&chunk[..count]);
+    }
+}
+
+/// The task beside a child.
+struct Watch {
+    link: Link,
+    ring: Arc<StderrRing>,
+    stop: CancellationToken,
+    ended: DropGuard,
+    grace: Duration,
+}
+
+impl Watch {
+    async fn run(
+        self,
+        mut child: Child,
+        stdout: tokio::process::ChildStdout,
+        writing: JoinHandle<()>,
+        mut draining: JoinHandle<()>,
+    ) {
+        let pid = child.id();
+        let reason = tokio::select! {
+            reason = self.link.read(stdout) => reason,
+            () = self.stop.cancelled() => "it was shut down".to_owned(),
+        };
+        if self.stop.is_cancelled() {
+            self.link.close(&reason);
+        } else {
+            let reason = self.explain(&mut child, &mut draining, &reason).await;
+            self.link.close(&reason);
+        }
+        // The writer owns stdin and ends with the link.
+        let _ = writing.await;
+        if tokio::time::timeout(self.grace, child.wait())
+            .await
+            .is_err()
+        {
+            signal(pid, Signal::TERM);
+            if tokio::time::timeout(TERMINATE_GRACE, child.wait())
+                .await
+                .is_err()
+            {
+                tracing::warn!(grace = seconds(self.grace), "a backend had to be killed");
+            }
+        }
+        // What a launcher left behind goes too.
+        signal(pid, Signal::KILL);
+        let _ = child.start_kill();
+        let _ = child.wait().await;
+        draining.abort();
+        drop(self.ended);
+    }
+
+    /// The reason with exit status and the last lines of stderr.
+    async fn explain(
+        &self,
+        child: &mut Child,
+        draining: &mut JoinHandle<()>,
+        reason: &str,
+    ) -> String {
+        let status = tokio::time::timeout(EXIT_STATUS_WAIT, child.wait()).await;
+        if status.is_ok() {
+            // A grandchild may hold stderr open; then what has arrived must do.
+            let _ = tokio::time::timeout(EXIT_STATUS_WAIT, draining).await;
+        }
+        let mut text = match status {
+            Ok(Ok(status)) => format!("the process ended ({status})"),
+            _ => reason.to_owned(),
+        };
+        if let Some(ignored) = self.link.ignored() {
+            text.push_str("; ");
+            text.push_str(&ignored);
+        }
+        let tail = self.ring.tail();
+        if !tail.is_empty() {
+            text.push_str("; its last words: ");
+            text.push_str(&tail.join(" | "));
+        }
+        text
+    }
+}
+
+fn signal(pid: Option<u32>, signal: Signal) {
+    let pid = pid
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // Gone already is what we want.
+        let _ = kill_process_group(pid, signal);
+    }
+}

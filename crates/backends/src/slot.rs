@@ -1,0 +1,370 @@
+//! One connection kept alive: connected on demand, listed, watched, reconnected with back-off.
+//! A task of its own does this, so no caller's patience and no other backend is touched.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use onecall_mcp::{CallAnswer, Era, Tool, limits::ARGUMENTS_BYTES_MAX, method};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::Backoff;
+use crate::call::Call;
+use crate::client::Client;
+use crate::error::{CallError, ConnectError};
+use crate::limits::{BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT};
+use crate::negotiate::Opening;
+use crate::options::{BackendOptions, ClientInfo, TransportOptions};
+use crate::status::{BackendState, BackendStatus};
+
+/// Told of every list that differs from the one before.
+pub(crate) type Publish = Arc<dyn Fn(Arc<[Tool]>) + Send + Sync>;
+
+pub(crate) struct Slot {
+    pub(crate) options: BackendOptions,
+    opening: Opening,
+    state: watch::Sender<State>,
+    demand: Notify,
+    permits: Semaphore,
+    tools: Mutex<Option<Arc<[Tool]>>>,
+    found_era: Mutex<Option<Era>>,
+    connects: AtomicU64,
+    publish: Publish,
+    stop: CancellationToken,
+}
+
+#[derive(Clone)]
+enum State {
+    Idle,
+    Connecting,
+    Ready(Arc<Client>),
+    Down {
+        reason: String,
+        until: Instant,
+        failures: u64,
+    },
+    Stopped,
+}
+
+impl Slot {
+    /// Starts the task that keeps the connection. `serves_one` tells that all calls come from one
+    /// caller, so that questions can be taken.
+    pub(crate) fn start(
+        options: BackendOptions,
+        client: &ClientInfo,
+        serves_one: bool,
+        publish: Publish,
+    ) -> Arc<Self> {
+        let capabilities = match (&options.transport, serves_one) {
+            // On HTTP a question arrives on the stream of the call it belongs to.
+            (TransportOptions::Http(_), _) | (_, true) => {
+                json!({ "elicitation": { "form": {}, "url": {} } })
+            }
+            (TransportOptions::Stdio(_) | TransportOptions::Sse(_), false) => json!({}),
+        };
+        let slot = Arc::new(Self {
+            opening: Opening {
+                client: client.clone(),
+                capabilities,
+            },
+            state: watch::Sender::new(State::Idle),
+            demand: Notify::new(),
+            permits: Semaphore::new(options.max_in_flight),
+            tools: Mutex::default(),
+            found_era: Mutex::new(options.era),
+            connects: AtomicU64::new(0),
+            publish,
+            stop: CancellationToken::new(),
+            options,
+        });
+        tokio::spawn(keep(Arc::clone(&slot)));
+        slot
+    }
+
+    /// One call: waits for a connection and a free place, all within the time-out.
+    pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
+        let backend = &self.options.name;
+        let after = call.timeout.unwrap_or(self.options.call_timeout);
+        let sent = Arc::new(AtomicBool::new(false));
+        let work = async {
+            let bytes = json_bytes(&call.arguments);
+            if bytes > ARGUMENTS_BYTES_MAX {
+                let limit = ARGUMENTS_BYTES_MAX;
+                return Err(CallError::ArgumentsTooLong {
+                    backend: backend.clone(),
+                    bytes,
+                    limit,
+                });
+            }
+            let client = self.client().await?;
+            let _permit = self
+                .permits
+                .acquire()
+                .await
+                .map_err(|_| CallError::Stopped)?;
+            let outcome = client.call(&call, Arc::clone(&sent)).await;
+            outcome.map_err(|error| error.of_call(backend))
+        };
+        match tokio::time::timeout(after, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let sent = sent.load(Ordering::SeqCst);
+                Err(CallError::Timeout {
+                    backend: backend.clone(),
+                    after,
+                    sent,
+                })
+            }
+        }
+    }
+
+    /// The tools last listed, once there is a connection.
+    pub(crate) async fn listed(&self) -> Result<Arc<[Tool]>, CallError> {
+        if let Some(tools) = self.known_tools() {
+            return Ok(tools);
+        }
+        self.client().await?;
+        Ok(self.known_tools().unwrap_or_default())
+    }
+
+    pub(crate) fn known_tools(&self) -> Option<Arc<[Tool]>> {
+        lock(&self.tools).clone()
+    }
+
+    /// Asks for a connection without waiting for it.
+    pub(crate) fn want(&self) {
+        self.demand.notify_one();
+    }
+
+    /// Ends the connection and the task; returns when a child is gone.
+    pub(crate) async fn shutdown(&self) {
+        self.stop.cancel();
+        self.permits.close();
+        let mut state = self.state.subscribe();
+        let _ = state
+            .wait_for(|state| matches!(state, State::Stopped))
+            .await;
+    }
+
+    pub(crate) fn status(&self) -> BackendStatus {
+        let state = self.state.borrow().clone();
+        let client = if let State::Ready(client) = &state {
+            Some(client)
+        } else {
+            None
+        };
+        BackendStatus {
+            name: self.options.name.clone(),
+            transport: match self.options.transport {
+                TransportOptions::Stdio(_) => "stdio",
+                TransportOptions::Http(_) => "http",
+                TransportOptions::Sse(_) => "sse",
+            },
+            revision: client.map(|client| client.agreement.revision.as_str()),
+            server_info: client.map(|client| client.agreement.server_info.clone()),
+            tools: self.known_tools().map(|tools| tools.len()),
+            in_flight: self.options.max_in_flight - self.permits.available_permits(),
+            connects: self.connects.load(Ordering::Relaxed),
+            stderr: client
+                .map(|client| client.stderr_tail())
+                .unwrap_or_default(),
+            state: match state {
+                State::Idle => BackendState::Idle,
+                State::Connecting => BackendState::Connecting,
+                State::Ready(_) => BackendState::Ready,
+                State::Down { reason, until, .. } => {
+                    let retry_in = until.saturating_duration_since(Instant::now());
+                    BackendState::Down { reason, retry_in }
+                }
+                State::Stopped => BackendState::Stopped,
+            },
+        }
+    }
+
+    /// Waits for a connection through at most one attempt that fails.
+    async fn client(&self) -> Result<Arc<Client>, CallError> {
+        let mut state = self.state.subscribe();
+        let mut failures_before = None;
+        loop {
+            let now = state.borrow_and_update().clone();
+            match now {
+                State::Ready(client) => return Ok(client),
+                State::Stopped => return Err(CallError::Stopped),
+                State::Idle => self.demand.notify_one(),
+                State::Connecting => {}
+                State::Down {
+                    reason,
+                    until,
+                    failures,
+                } => {
+                    let retry_in = until.saturating_duration_since(Instant::now());
+                    let has_failed = failures_before.is_some_and(|before| failures > before);
+                    if has_failed || retry_in > BACKOFF_WAITED {
+                        let backend = self.options.name.clone();
+                        let retry_in = Some(retry_in);
+                        return Err(CallError::Unavailable {
+                            backend,
+                            reason,
+                            retry_in,
+                        });
+                    }
+                    failures_before.get_or_insert(failures);
+                }
+            }
+            failures_before.get_or_insert(0);
+            if state.changed().await.is_err() {
+                return Err(CallError::Stopped);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Arc<Client>, ConnectError> {
+        self.connects.fetch_add(1, Ordering::Relaxed);
+        let era = *lock(&self.found_era);
+        let client = Client::connect(&self.options, self.opening.clone(), era).await?;
+        *lock(&self.found_era) = Some(client.era());
+        self.list(&client).await?;
+        Ok(Arc::new(client))
+    }
+
+    async fn list(&self, client: &Client) -> Result<(), ConnectError> {
+        let tools = client.list_tools().await;
+        let tools: Arc<[Tool]> = tools
+            .map_err(|error| error.of_connect(method::TOOLS_LIST))?
+            .into();
+        let is_new = {
+            let mut known = lock(&self.tools);
+            let is_new = known.as_deref() != Some(&*tools);
+            *known = Some(Arc::clone(&tools));
+            is_new
+        };
+        if is_new {
+            (self.publish)(tools);
+        }
+        Ok(())
+    }
+}
+
+/// The life of a slot.
+async fn keep(slot: Arc<Slot>) {
+    if !slot.options.eager {
+        tokio::select! {
+            () = slot.demand.notified() => {}
+            () = slot.stop.cancelled() => return stopped(&slot),
+        }
+    }
+    let mut backoff = Backoff::default();
+    let mut failures = 0;
+    while !slot.stop.is_cancelled() {
+        slot.state.send_replace(State::Connecting);
+        let patience = slot.options.connect_timeout;
+        let connected = tokio::select! {
+            connected = tokio::time::timeout(patience, slot.connect()) => connected,
+            () = slot.stop.cancelled() => break,
+        };
+        let outcome = connected.unwrap_or(Err(ConnectError::TimedOut(patience)));
+        let (reason, lived) = match outcome {
+            Ok(client) => {
+                let since = Instant::now();
+                slot.state.send_replace(State::Ready(Arc::clone(&client)));
+                let reason = watch_connection(&slot, &client).await;
+                if slot.stop.is_cancelled() {
+                    client.shutdown().await;
+                }
+                (reason, Some(since.elapsed()))
+            }
+            Err(error) => {
+                // An earlier finding may be what is wrong.
+                *lock(&slot.found_era) = slot.options.era;
+                (error.to_string(), None)
+            }
+        };
+        failures += 1;
+        let until = Instant::now() + backoff.after(lived);
+        if !slot.stop.is_cancelled() {
+            tracing::warn!(backend = %slot.options.name, reason, "a backend is down");
+        }
+        slot.state.send_replace(State::Down {
+            reason,
+            until,
+            failures,
+        });
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = slot.stop.cancelled() => {}
+        }
+    }
+    stopped(&slot);
+}
+
+fn stopped(slot: &Slot) {
+    slot.state.send_replace(State::Stopped);
+}
+
+/// Reads the list again when it changes, until the connection ends; says why it ended.
+async fn watch_connection(slot: &Slot, client: &Client) -> String {
+    let mut closed = client.closed();
+    let mut changed = client.changed();
+    let listening = async {
+        if client.must_listen() {
+            loop {
+                let ended = client.listen().await;
+                tracing::debug!(backend = %slot.options.name, ?ended, "a change stream ended");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::pin!(listening);
+    loop {
+        tokio::select! {
+            reason = ended(&mut closed) => return reason,
+            () = slot.stop.cancelled() => return "it was shut down".to_owned(),
+            () = &mut listening => {}
+            Ok(()) = changed.changed() => {
+                let patience = CONNECT_TIMEOUT_DEFAULT;
+                let listed = tokio::time::timeout(patience, slot.list(client)).await;
+                match listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        tracing::warn!(backend = %slot.options.name, %error, "no new tool list");
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn ended(closed: &mut watch::Receiver<Option<Arc<str>>>) -> String {
+    let reason = closed.wait_for(Option::is_some).await;
+    match reason.ok().and_then(|reason| reason.clone()) {
+        Some(reason) => reason.to_string(),
+        None => "the connection ended".to_owned(),
+    }
+}
+
+/// Length of the compact JSON text, without building it.
+fn json_bytes(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,51 @@
+//! The last bytes of a child's stderr, kept to be shown when something fails.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use crate::limits::{STDERR_BYTES_MAX, STDERR_SHOWN_LINES};
+
+#[derive(Debug, Default)]
+pub(crate) struct StderrRing {
+    bytes: Mutex<VecDeque<u8>>,
+}
+
+impl StderrRing {
+    pub(crate) fn push(&self, chunk: &[u8]) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend(chunk);
+        let excess = bytes.len().saturating_sub(STDERR_BYTES_MAX);
+        bytes.drain(..excess);
+    }
+
+    /// The last lines, without control characters, since they end up on terminals.
+    pub(crate) fn tail(&self) -> Vec<String> {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(bytes.make_contiguous()).into_owned();
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        let shown = &lines[lines.len().saturating_sub(STDERR_SHOWN_LINES)..];
+        shown
+            .iter()
+            .map(|line| line.chars().filter(|c| !c.is_control()).collect())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        let ring = StderrRing::default();
+        for number in 0..100_000 {
+            ring.push(format!("line {number}\u{1b}[31m\n").as_bytes());
+        }
+        let tail = ring.tail();
+        assert_eq!(tail.len(), STDERR_SHOWN_LINES);
+        assert_eq!(tail.last().map(String::as_str), Some("line 99999[31m"));
+    }
+}

@@ -1,0 +1,5 @@
+//! The client against real child processes and sockets: the demo backend and faulty servers.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
+
+mod stdio;
+mod world;

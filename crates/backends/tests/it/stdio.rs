@@ -1,0 +1,260 @@
+//! Child processes: eras, faults, restarts, shutdown.
+
+use std::time::{Duration, Instant};
+
+use onecall_backends::{BackendName, BackendState, Call, CallError};
+use onecall_mcp::{CallAnswer, Era, Tool};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::world::{PATIENCE, call, complete, start, stdio};
+
+fn revision(backends: &onecall_backends::Backends, index: usize) -> Option<&'static str> {
+    backends.status()[index].revision
+}
+
+#[tokio::test]
+async fn the_demo_is_called_in_both_eras() {
+    let mut legacy = stdio("legacy", &["demo"]);
+    legacy.era = Some(Era::Legacy);
+    let backends = start(vec![stdio("auto", &["demo"]), legacy]);
+    for name in ["auto", "legacy"] {
+        let added = call(&backends, name, "add", json!({ "a": 1, "b": 2 }))
+            .await
+            .unwrap();
+        assert_eq!(added.structured(), Some(&json!({ "sum": 3 })));
+        let blocks = call(&backends, name, "images", json!({}))
+            .await
+            .unwrap()
+            .content_map();
+        let keys: Vec<_> = blocks.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["text", "image_0", "audio_0", "resource", "link_0"]);
+        let failed = call(&backends, name, "fail", json!({ "message": "no" }))
+            .await
+            .unwrap();
+        assert!(failed.is_error() && failed.error_text() == "no");
+        let unknown = call(&backends, name, "nope", json!({})).await.unwrap_err();
+        assert_eq!(unknown.code(), "input.arguments");
+    }
+    assert_eq!(
+        (revision(&backends, 0), revision(&backends, 1)),
+        (Some("2026-07-28"), Some("2025-11-25"))
+    );
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_era_is_found_whatever_a_legacy_server_does_with_the_probe() {
+    let faults = ["plain", "deaf", "fragile", "spoilt"];
+    let backends = start(faults.iter().map(|fault| stdio(fault, &[fault])).collect());
+    let calls = faults.map(|fault| call(&backends, fault, "do", json!({})));
+    for (outcome, fault) in futures::future::join_all(calls)
+        .await
+        .into_iter()
+        .zip(faults)
+    {
+        assert!(outcome.is_ok(), "{fault}: {outcome:?}");
+    }
+    for status in backends.status() {
+        assert_eq!(status.revision, Some("2025-06-18"), "{status:?}");
+    }
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn every_page_of_a_list_is_read() {
+    let backends = start(vec![stdio("pages", &["pages"])]);
+    let lists = backends.settle(PATIENCE).await;
+    let names: Vec<_> = lists.lists[0].1.iter().map(Tool::name).collect();
+    assert_eq!(names, ["one", "two", "three"]);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_dies_in_a_call_leaves_an_unknown_outcome_and_is_restarted() {
+    let backends = start(vec![stdio("dies", &["dies"]), stdio("demo", &["demo"])]);
+    let lost = call(&backends, "dies", "do", json!({})).await.unwrap_err();
+    assert_eq!(lost.code(), "unknown_outcome.lost");
+    let text = lost.to_string();
+    assert!(
+        text.contains("exit status: 3") && text.contains("out of luck"),
+        "{text}"
+    );
+    // The other backend is not touched, and this one comes back by itself.
+    call(&backends, "demo", "echo", json!({ "text": "x" }))
+        .await
+        .unwrap();
+    let again = call(&backends, "dies", "do", json!({})).await.unwrap_err();
+    assert_eq!(again.code(), "unknown_outcome.lost");
+    assert_eq!(backends.status()[0].connects, 2);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_cannot_start_fails_calls_that_were_never_sent() {
+    let missing = onecall_backends::BackendOptions::stdio("missing", "/no/such/program", &[]);
+    let backends = start(vec![stdio("crash", &["crash"]), missing]);
+    let crashed = call(&backends, "crash", "do", json!({})).await.unwrap_err();
+    assert_eq!(
+        (crashed.code(), crashed.may_have_acted()),
+        ("transport.unavailable", false)
+    );
+    assert!(
+        crashed.to_string().contains("cannot read the settings"),
+        "{crashed}"
+    );
+    let missing = call(&backends, "missing", "do", json!({}))
+        .await
+        .unwrap_err();
+    assert!(
+        missing.to_string().contains("/no/such/program"),
+        "{missing}"
+    );
+    assert!(matches!(
+        backends.status()[1].state,
+        BackendState::Down { .. }
+    ));
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_silent_backend_times_out_and_delays_nobody() {
+    let mut silent = stdio("silent", &["silent"]);
+    silent.call_timeout = Duration::from_millis(300);
+    silent.eager = true;
+    let mut mute = stdio("mute", &["mute"]);
+    mute.call_timeout = Duration::from_millis(300);
+    let backends = start(vec![silent, mute, stdio("demo", &["demo"])]);
+    backends.tools_of(&"mute".into()).await.unwrap();
+    let (silent, mute, demo) = tokio::join!(
+        call(&backends, "silent", "do", json!({})),
+        call(&backends, "mute", "do", json!({})),
+        call(&backends, "demo", "echo", json!({ "text": "x" })),
+    );
+    assert!(
+        matches!(silent, Err(CallError::Timeout { sent: false, .. })),
+        "{silent:?}"
+    );
+    assert!(
+        matches!(mute, Err(CallError::Timeout { sent: true, .. })),
+        "{mute:?}"
+    );
+    assert!(demo.is_ok());
+    let began = Instant::now();
+    let lists = backends.settle(Duration::from_millis(100)).await;
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let names: Vec<_> = lists.lists.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["mute", "demo"]);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn calls_beyond_the_limit_wait_their_turn() {
+    let mut demo = stdio("demo", &["demo"]);
+    demo.max_in_flight = 2;
+    let backends = start(vec![demo]);
+    backends.settle(PATIENCE).await;
+    let calls = (0..6).map(|_| call(&backends, "demo", "slow", json!({ "ms": 40 })));
+    let watching = async {
+        while backends.status()[0].in_flight < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let began = Instant::now();
+    let (outcomes, ()) = tokio::join!(futures::future::join_all(calls), watching);
+    assert!(outcomes.iter().all(Result::is_ok));
+    assert!(
+        began.elapsed() >= Duration::from_millis(120),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(most, 2);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_and_the_ledger_shows_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let backends = start(vec![stdio(
+        "demo",
+        &["demo", "--ledger", ledger.to_str().unwrap()],
+    )]);
+    let name = BackendName::from("demo");
+    backends.settle(PATIENCE).await;
+    let (progress, mut told) = mpsc::channel(8);
+    let mut slow = Call::new("slow", json!({ "ms": 200 }));
+    slow.progress = Some(progress);
+    tokio::select! {
+        _ = backends.call(&name, slow) => panic!("finished"),
+        first = told.recv() => assert_eq!(first.unwrap().message.as_deref(), Some("1 of 4")),
+    }
+    let put = Call::new("put", json!({ "key": "k", "value": [1] })).with_key("run1-step1");
+    complete(backends.call(&name, put).await).unwrap();
+    backends.shutdown().await;
+    let text = std::fs::read_to_string(&ledger).unwrap();
+    let lines: Vec<_> = text
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    assert_eq!(lines[0][1..3], ["run1-step1", "put"]);
+}
+
+#[tokio::test]
+async fn a_modern_question_comes_back_and_is_answered_by_calling_again() {
+    let backends = start(vec![stdio("demo", &["demo"])]);
+    let name = BackendName::from("demo");
+    let mut ask = Call::new("ask", json!({ "question": "why?" }));
+    let refused = complete(backends.call(&name, ask.clone()).await).unwrap_err();
+    assert_eq!(refused.code(), "tool.needs_person");
+    ask.takes_questions = true;
+    let answer = backends.call(&name, ask.clone()).await.unwrap();
+    let CallAnswer::InputRequired(asked) = answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(asked.requests["answer"]["method"], "elicitation/create");
+    let answers = json!({ "answer": { "action": "accept", "content": { "answer": "so" } } });
+    ask.input_responses = answers.as_object().cloned();
+    ask.request_state = asked.request_state;
+    let said = complete(backends.call(&name, ask).await).unwrap();
+    assert_eq!(said.structured().unwrap()["content"]["answer"], "so");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_changed_list_is_read_again_in_both_eras() {
+    for era in [Era::Modern, Era::Legacy] {
+        let mut demo = stdio("demo", &["demo", "--changing"]);
+        demo.era = Some(era);
+        let backends = start(vec![demo]);
+        let before = backends.settle(PATIENCE).await;
+        let mut lists = backends.tool_lists();
+        let has_extra = |lists: &onecall_backends::ToolLists| {
+            lists.lists[0].1.iter().any(|tool| tool.name() == "extra")
+        };
+        assert!(!has_extra(&before));
+        call(&backends, "demo", "toggle", json!({})).await.unwrap();
+        let changed = tokio::time::timeout(PATIENCE, lists.wait_for(|lists| has_extra(lists)));
+        assert!(
+            changed.await.unwrap().unwrap().version > before.version,
+            "{era:?}"
+        );
+        backends.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_will_not_end_is_killed() {
+    let mut stubborn = stdio("stubborn", &["stubborn"]);
+    stubborn.grace = Duration::from_millis(50);
+    let backends = start(vec![stubborn]);
+    call(&backends, "stubborn", "do", json!({})).await.unwrap();
+    let ended = tokio::time::timeout(PATIENCE, backends.shutdown()).await;
+    assert!(ended.is_ok());
+    assert!(matches!(backends.status()[0].state, BackendState::Stopped));
+    let late = call(&backends, "stubborn", "do", json!({}))
+        .await
+        .unwrap_err();
+    assert!(matches!(late, CallError::Stopped));
+}

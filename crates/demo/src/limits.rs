@@ -1,0 +1,14 @@
+//! Limits of the demo backend.
+
+use std::time::Duration;
+
+/// Limit: one request, in bytes.
+pub(crate) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Limit: legacy HTTP sessions; the oldest is dropped.
+pub(crate) const SESSIONS_MAX: usize = 1_000;
+/// Limit: messages waiting for a slow reader.
+pub(crate) const OUTBOUND_MAX: usize = 256;
+/// Limit: how long any tool waits on request.
+pub(crate) const WAIT_MAX: Duration = Duration::from_mins(10);
+/// Limit: keys of `put` and `flaky`, and lines of `append`.
+pub(crate) const ENTRIES_MAX: usize = 100_000;

@@ -200,11 +200,13 @@ pub struct Filter {
     pub workflow: Option<String>,
     pub phases: Vec<Phase>,
     pub labels: BTreeMap<String, String>,
+    /// Created at this time or later.
     pub since: Option<Timestamp>,
+    /// Created before this time.
     pub until: Option<Timestamp>,
     pub client_key: Option<String>,
     pub principal: Option<String>,
-    /// Created at or after `since` and before `until`. At most `limit`; zero means the default of 100.
+    /// At most this many; zero means the default of 100.
     pub limit: usize,
 }
 

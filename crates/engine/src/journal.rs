@@ -14,6 +14,7 @@ use std::sync::Arc;
 /// A store of runs. Several processes may open one store; each opening is an owner with an epoch of its own.
 pub trait Journal: Send + Sync + Debug {
     /// Stores a new run with its first events. The opener of the journal owns it.
+    /// A run of durability `none` is accepted and not stored: it lives in memory and is in no list.
     fn create(&self, run: NewRun, events: Vec<Event>) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Adds events to a run this opener owns. Refused when somebody else owns it by now.
@@ -25,7 +26,8 @@ pub trait Journal: Send + Sync + Debug {
     /// Newest first.
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>>;
 
-    /// Unfinished runs whose owner is dead, and runs of ours whose time to wake has come.
+    /// Unfinished runs whose owner is dead, and parked runs of ours whose time to wake has come.
+    /// A parked run of a dead owner waits for its time or a command as well. Oldest first, bounded: call again.
     fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>>;
 
     /// Takes over a run whose owner is dead or that is parked. `None`: somebody else was first.
@@ -49,6 +51,7 @@ pub trait Journal: Send + Sync + Debug {
     fn tell(&self, command: Command) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Takes the commands for runs that this opener owns, or that nobody alive owns.
+    /// A taken command is given out again when its taker dies before it has appended the effect.
     fn commands(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Command>, JournalError>>;
 
     /// Keeps a small named value beside the runs, such as the last catalog of a backend.
@@ -59,6 +62,12 @@ pub trait Journal: Send + Sync + Debug {
     ) -> BoxFuture<'a, Result<(), JournalError>>;
 
     fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, JournalError>>;
+
+    /// Removes one batch of what retention no longer keeps. `true`: call again, there is more.
+    fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {
+        let _ = now;
+        Box::pin(std::future::ready(Ok(false)))
+    }
 }
 
 /// A run as it is created.
@@ -191,7 +200,9 @@ pub struct Filter {
     pub workflow: Option<String>,
     pub phases: Vec<Phase>,
     pub labels: BTreeMap<String, String>,
+    /// Created at this time or later.
     pub since: Option<Timestamp>,
+    /// Created before this time.
     pub until: Option<Timestamp>,
     pub client_key: Option<String>,
     pub principal: Option<String>,
@@ -232,6 +243,12 @@ pub enum JournalError {
     UnknownRun { run: RunId },
     #[error("run `{run}` already exists")]
     Exists { run: RunId },
+    #[error("the client's key already belongs to run `{run}`")]
+    KeyTaken { run: RunId },
+    #[error("run `{run}` has ended")]
+    Ended { run: RunId },
+    #[error("run `{run}` cannot be read: {reason}")]
+    Unreadable { run: RunId, reason: String },
     #[error("run `{run}` expected event {expected} next, not {got}")]
     OutOfOrder { run: RunId, expected: u64, got: u64 },
     #[error("the store has no room left")]

@@ -1,1 +1,13 @@
-//! Being built.
+//! Stores of runs: `engine::Journal` in memory and in SQLite, held to one conformance suite.
+//!
+//! SQL is named in this crate only. Nothing here decides anything about a run; it keeps what was decided.
+
+mod inbox;
+mod limits;
+mod memory;
+mod open;
+mod owner;
+mod record;
+
+pub use memory::{MemoryJournal, MemoryStore};
+pub use open::{OpenStoreError, Options, Retention};

@@ -1,0 +1,35 @@
+//! Limits of the store. What a user may change stands in `Options`; the rest is fixed here.
+
+use std::time::Duration;
+
+/// Limit: a value longer than this is stored once, by its hash, in place of standing in its event.
+pub(crate) const INLINE_BYTES_MAX: usize = 64 * 1024;
+/// Limit: requests that may wait for the writer; more wait in their callers.
+pub(crate) const QUEUE_MAX: usize = 1_024;
+/// Limit: requests in one transaction.
+pub(crate) const GROUP_MAX: usize = 256;
+/// Limit: bytes of events in one transaction, except that one request always fits.
+pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Limit: how long one process waits for the write lock that another one holds.
+pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Limit: runs compacted between two groups of appends.
+pub(crate) const COMPACT_MAX: usize = 16;
+/// Limit: runs removed by one call of `maintain`.
+pub(crate) const REMOVE_MAX: usize = 64;
+/// Limit: runs named by one call of `claimable`.
+pub(crate) const CLAIMABLE_MAX: usize = 1_000;
+/// Limit: commands given out by one call of `commands`.
+pub(crate) const COMMANDS_MAX: usize = 1_000;
+/// Limit: commands that may wait for one run.
+pub(crate) const INBOX_MAX: usize = 1_000;
+/// Limit: one command, in bytes of JSON.
+pub(crate) const COMMAND_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Limit: a list that names no limit of its own, and any list.
+pub(crate) const LIST_DEFAULT: usize = 100;
+pub(crate) const LIST_MAX: usize = 10_000;
+/// How much the writer adds to the write-ahead log before a checkpoint is made beside it.
+pub(crate) const CHECKPOINT_BYTES: usize = 4 * 1024 * 1024;
+/// Limit: pages in the write-ahead log before a commit makes the checkpoint itself.
+pub(crate) const WAL_PAGES_MAX: u32 = 16 * 1024;
+/// Limit: nesting of stored values is not bounded by the parser; the stack of the reading thread bounds it.
+pub(crate) const READER_STACK_BYTES: usize = 64 * 1024 * 1024;

@@ -1,0 +1,412 @@
+//! What a store in memory holds, and each change of it. Every change checks first and then writes.
+
+use crate::inbox::{self, Kind};
+use crate::limits;
+use crate::open::Retention;
+use crate::owner::Owner;
+use crate::record::last_time;
+use onecall_engine::event::Event;
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::{Append, Command, Filter, JournalError, NewRun, StoredRun, Summary};
+use onecall_workflow::policy::Durability;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    retention: Retention,
+    owners: BTreeMap<u64, Owner>,
+    last_epoch: u64,
+    last_number: u64,
+    runs: BTreeMap<RunId, Run>,
+    /// Every run by the time of its creation.
+    by_age: BTreeSet<(Timestamp, u64, RunId)>,
+    unfinished: BTreeSet<(Timestamp, u64, RunId)>,
+    /// Finished runs by the time of their end.
+    finished: BTreeSet<(Timestamp, u64, RunId)>,
+    keys: BTreeMap<Key, RunId>,
+    inbox: Vec<Waiting>,
+    kept: BTreeMap<String, Value>,
+}
+
+#[derive(Debug)]
+struct Run {
+    number: u64,
+    summary: Summary,
+    plan: Arc<str>,
+    plan_hash: String,
+    durability: Durability,
+    events: Vec<Event>,
+    owner: u64,
+    parked: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    principal: Option<String>,
+    workflow: String,
+    key: String,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    command: Command,
+    taker: Option<u64>,
+}
+
+impl Run {
+    fn age(&self) -> (Timestamp, u64, RunId) {
+        (self.summary.created, self.number, self.summary.id.clone())
+    }
+
+    fn key(&self) -> Option<Key> {
+        let key = self.summary.client_key.clone()?;
+        Some(Key {
+            principal: self.summary.principal.clone(),
+            workflow: self.summary.workflow.clone(),
+            key,
+        })
+    }
+
+    fn stored(&self) -> StoredRun {
+        StoredRun {
+            summary: self.summary.clone(),
+            plan: Arc::clone(&self.plan),
+            plan_hash: self.plan_hash.clone(),
+            durability: self.durability,
+            events: self.events.clone(),
+        }
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.summary.due.is_some_and(|due| due <= now)
+    }
+}
+
+impl State {
+    pub(super) fn new(retention: Retention) -> Self {
+        Self {
+            retention,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn join(&mut self, now: Timestamp, lease: Duration) -> u64 {
+        self.last_epoch += 1;
+        self.owners.insert(
+            self.last_epoch,
+            Owner {
+                epoch: self.last_epoch,
+                process: None,
+                seen: now,
+                lease,
+                left: false,
+            },
+        );
+        self.last_epoch
+    }
+
+    pub(super) fn leave(&mut self, epoch: u64) {
+        if let Some(owner) = self.owners.get_mut(&epoch) {
+            owner.left = true;
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, epoch: u64, now: Timestamp) {
+        if let Some(owner) = self.owners.get_mut(&epoch) {
+            owner.seen = now;
+        }
+    }
+
+    fn is_dead(&self, epoch: u64, now: Timestamp) -> bool {
+        self.owners
+            .get(&epoch)
+            .is_none_or(|owner| owner.is_dead(now, None))
+    }
+
+    pub(super) fn create(
+        &mut self,
+        epoch: u64,
+        new: NewRun,
+        events: Vec<Event>,
+    ) -> Result<(), JournalError> {
+        if self.runs.contains_key(&new.id) {
+            return Err(JournalError::Exists { run: new.id });
+        }
+        let number = self.last_number + 1;
+        let run = new_run(epoch, number, new, events);
+        if let Some(key) = run.key() {
+            if let Some(holder) = self.keys.get(&key) {
+                return Err(JournalError::KeyTaken {
+                    run: holder.clone(),
+                });
+            }
+            self.keys.insert(key, run.summary.id.clone());
+        }
+        self.last_number = number;
+        self.by_age.insert(run.age());
+        match run.summary.ended {
+            None => self.unfinished.insert(run.age()),
+            Some(ended) => self
+                .finished
+                .insert((ended, number, run.summary.id.clone())),
+        };
+        self.runs.insert(run.summary.id.clone(), run);
+        Ok(())
+    }
+
+    pub(super) fn append(&mut self, epoch: u64, append: Append) -> Result<(), JournalError> {
+        let Some(run) = self.runs.get_mut(&append.run) else {
+            return Err(JournalError::UnknownRun { run: append.run });
+        };
+        if run.owner != epoch || run.parked {
+            return Err(JournalError::Fenced { run: append.run });
+        }
+        let expected = run.summary.event_count;
+        if append.first != expected {
+            return Err(JournalError::OutOfOrder {
+                run: append.run,
+                expected,
+                got: append.first,
+            });
+        }
+        let settled: Vec<Kind> = append
+            .events
+            .iter()
+            .filter_map(|event| Kind::settled_by(&event.what))
+            .collect();
+        let was_ended = run.summary.ended.is_some();
+        run.summary.event_count += append.events.len() as u64;
+        run.events.extend(append.events);
+        run.summary.updated = append.at;
+        run.summary.phase = append.mark.phase;
+        run.summary.due = append.mark.due;
+        run.summary.failure = append.mark.failure;
+        if append.mark.phase.is_ended() && !was_ended {
+            run.summary.ended = Some(append.at);
+            self.unfinished.remove(&run.age());
+            self.finished
+                .insert((append.at, run.number, append.run.clone()));
+            self.inbox
+                .retain(|waiting| waiting.command.run != append.run);
+        }
+        for kind in settled {
+            self.settle(&append.run, epoch, kind);
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, run: &RunId, epoch: u64, kind: Kind) {
+        let oldest = self.inbox.iter().position(|waiting| {
+            waiting.taker == Some(epoch)
+                && waiting.command.run == *run
+                && Kind::of(&waiting.command.what) == kind
+        });
+        if let Some(oldest) = oldest {
+            self.inbox.remove(oldest);
+        }
+    }
+
+    pub(super) fn load(&self, run: &RunId) -> Option<StoredRun> {
+        self.runs.get(run).map(Run::stored)
+    }
+
+    pub(super) fn list(&self, filter: &Filter) -> Vec<Summary> {
+        let limit = match filter.limit {
+            0 => limits::LIST_DEFAULT,
+            limit => limit.min(limits::LIST_MAX),
+        };
+        self.by_age
+            .iter()
+            .rev()
+            .filter_map(|(_, _, id)| self.runs.get(id))
+            .map(|run| &run.summary)
+            .filter(|summary| matches(filter, summary))
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn claimable(&self, epoch: u64, now: Timestamp) -> Vec<RunId> {
+        self.unfinished
+            .iter()
+            .filter_map(|(_, _, id)| self.runs.get(id))
+            .filter(|run| {
+                let ours = run.owner == epoch;
+                match run.parked {
+                    true => run.is_due(now) && (ours || self.is_dead(run.owner, now)),
+                    false => !ours && self.is_dead(run.owner, now),
+                }
+            })
+            .take(limits::CLAIMABLE_MAX)
+            .map(|run| run.summary.id.clone())
+            .collect()
+    }
+
+    pub(super) fn claim(
+        &mut self,
+        epoch: u64,
+        id: &RunId,
+        now: Timestamp,
+    ) -> Result<Option<StoredRun>, JournalError> {
+        let Some(run) = self.runs.get(id) else {
+            return Err(JournalError::UnknownRun { run: id.clone() });
+        };
+        let free = run.parked || (run.owner != epoch && self.is_dead(run.owner, now));
+        if run.summary.ended.is_some() || !free {
+            return Ok(None);
+        }
+        Ok(self.runs.get_mut(id).map(|run| {
+            run.owner = epoch;
+            run.parked = false;
+            run.stored()
+        }))
+    }
+
+    pub(super) fn park(
+        &mut self,
+        epoch: u64,
+        id: &RunId,
+        due: Option<Timestamp>,
+    ) -> Result<(), JournalError> {
+        let Some(run) = self.runs.get_mut(id) else {
+            return Err(JournalError::UnknownRun { run: id.clone() });
+        };
+        if run.owner != epoch || run.parked {
+            return Err(JournalError::Fenced { run: id.clone() });
+        }
+        if run.summary.ended.is_some() {
+            return Err(JournalError::Ended { run: id.clone() });
+        }
+        run.parked = true;
+        run.summary.due = due;
+        Ok(())
+    }
+
+    pub(super) fn tell(&mut self, command: Command) -> Result<(), JournalError> {
+        let Some(run) = self.runs.get(&command.run) else {
+            return Err(JournalError::UnknownRun { run: command.run });
+        };
+        if run.summary.ended.is_some() {
+            return Err(JournalError::Ended { run: command.run });
+        }
+        let waiting = self
+            .inbox
+            .iter()
+            .filter(|waiting| waiting.command.run == command.run)
+            .count();
+        if waiting >= limits::INBOX_MAX {
+            return Err(inbox::full());
+        }
+        self.inbox.push(Waiting {
+            command,
+            taker: None,
+        });
+        Ok(())
+    }
+
+    pub(super) fn commands(&mut self, epoch: u64, now: Timestamp) -> Vec<Command> {
+        let mut taken = Vec::new();
+        for index in 0..self.inbox.len() {
+            if taken.len() == limits::COMMANDS_MAX {
+                break;
+            }
+            let waiting = &self.inbox[index];
+            let Some(run) = self.runs.get(&waiting.command.run) else {
+                continue;
+            };
+            // A command that somebody took who does not own the run by now goes to the one who does.
+            let free = if run.owner == epoch {
+                waiting.taker != Some(epoch)
+            } else {
+                self.is_dead(run.owner, now)
+                    && waiting.taker.is_none_or(|taker| self.is_dead(taker, now))
+            };
+            if free {
+                taken.push(waiting.command.clone());
+                self.inbox[index].taker = Some(epoch);
+            }
+        }
+        taken
+    }
+
+    pub(super) fn keep(&mut self, name: &str, value: &Value) {
+        self.kept.insert(name.to_owned(), value.clone());
+    }
+
+    pub(super) fn kept(&self, name: &str) -> Option<Value> {
+        self.kept.get(name).cloned()
+    }
+
+    /// Bytes are not counted in memory: age and number bound it.
+    pub(super) fn maintain(&mut self, now: Timestamp) -> bool {
+        for _ in 0..limits::REMOVE_MAX {
+            let excess = self.finished.len() as u64 > self.retention.runs_max;
+            let Some((ended, number, id)) = self.finished.first().cloned() else {
+                return false;
+            };
+            if !excess && now.since(ended) <= self.retention.age_max {
+                return false;
+            }
+            self.finished.remove(&(ended, number, id.clone()));
+            if let Some(run) = self.runs.remove(&id) {
+                self.by_age.remove(&run.age());
+                if let Some(key) = run.key() {
+                    self.keys.remove(&key);
+                }
+            }
+        }
+        true
+    }
+}
+
+fn new_run(epoch: u64, number: u64, new: NewRun, events: Vec<Event>) -> Run {
+    Run {
+        number,
+        summary: Summary {
+            id: new.id,
+            workflow: new.workflow,
+            version: new.version,
+            phase: new.mark.phase,
+            created: new.at,
+            updated: last_time(&events, new.at),
+            ended: new
+                .mark
+                .phase
+                .is_ended()
+                .then(|| last_time(&events, new.at)),
+            due: new.mark.due,
+            failure: new.mark.failure,
+            principal: new.principal,
+            tenant: new.tenant,
+            labels: new.labels,
+            client_key: new.client_key,
+            retry_of: new.retry_of,
+            event_count: events.len() as u64,
+        },
+        plan: new.plan,
+        plan_hash: new.plan_hash,
+        durability: new.durability,
+        events,
+        owner: epoch,
+        parked: false,
+    }
+}
+
+fn matches(filter: &Filter, summary: &Summary) -> bool {
+    let equals = |wanted: &Option<String>, got: Option<&String>| {
+        wanted.as_ref().is_none_or(|wanted| Some(wanted) == got)
+    };
+    equals(&filter.workflow, Some(&summary.workflow))
+        && equals(&filter.client_key, summary.client_key.as_ref())
+        && equals(&filter.principal, summary.principal.as_ref())
+        && (filter.phases.is_empty() || filter.phases.contains(&summary.phase))
+        && filter
+            .labels
+            .iter()
+            .all(|(name, value)| summary.labels.get(name) == Some(value))
+        && filter.since.is_none_or(|since| summary.created >= since)
+        && filter.until.is_none_or(|until| summary.created < until)
+}

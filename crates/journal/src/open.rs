@@ -1,0 +1,87 @@
+//! Opening a store: where it lies, how long a lease holds, what is kept, and what may go wrong.
+
+use onecall_engine::identity::Timestamp;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub path: PathBuf,
+    /// The time now: the first sign of life of this opener.
+    pub now: Timestamp,
+    /// How long this opener may stay silent before others take its runs.
+    pub lease: Duration,
+    pub retention: Retention,
+    /// The store refuses to grow beyond this.
+    pub bytes_max: Option<u64>,
+}
+
+impl Options {
+    pub fn new(path: impl AsRef<Path>, now: Timestamp) -> Self {
+        Self {
+            path: path.as_ref().to_path_buf(),
+            now,
+            lease: Duration::from_secs(10),
+            retention: Retention::default(),
+            bytes_max: None,
+        }
+    }
+}
+
+/// How much is kept of finished runs; the oldest go first. Unfinished runs always stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    pub age_max: Duration,
+    pub runs_max: u64,
+    pub bytes_max: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            age_max: Duration::from_hours(7 * 24),
+            runs_max: 10_000,
+            bytes_max: 1024 * 1024 * 1024,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenStoreError {
+    #[error("cannot create the store `{path}`")]
+    Create {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("cannot open the store `{path}`")]
+    Open {
+        path: PathBuf,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("`{path}` is a database of another program; name another file for the store")]
+    Foreign { path: PathBuf },
+    #[error(
+        "the store `{path}` was written by a newer version ({found}; this one reads up to {known}); \
+         use that version, or name another file for the store"
+    )]
+    TooNew {
+        path: PathBuf,
+        found: u64,
+        known: u64,
+    },
+    #[error(
+        "the store `{path}` lies on a file system without shared memory; name a file on a local disk"
+    )]
+    NoSharedMemory { path: PathBuf },
+    #[error("cannot bring the store `{path}` to version {version}")]
+    Migrate {
+        path: PathBuf,
+        version: u64,
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("cannot start a thread for the store")]
+    Thread(#[source] std::io::Error),
+}

@@ -1,0 +1,168 @@
+//! Events as they lie on disk: one line of JSON each, in form 1; long values stand apart, by hash.
+//! The JSON of an event is the engine's own while the two agree; where a later engine differs, its old shape
+//! gets a type here and a conversion by hand. `test-data/` holds what every build must read.
+//!
+//! All that is stored of a run's values passes `encode` and `decode`: the place for sealing them.
+
+mod values;
+
+use crate::limits::INLINE_BYTES_MAX;
+use onecall_engine::event::Event;
+use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::Phase;
+use onecall_workflow::policy::Durability;
+use serde::Deserialize;
+use std::io;
+pub(crate) use values::{BigValue, Hash};
+
+/// The form that this build writes. It reads this and every older one.
+pub(crate) const FORM: u32 = 1;
+
+/// Events ready for the disk.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    /// Lines, each with its end. Batches of one form are joined by putting one after the other.
+    pub(crate) lines: Vec<u8>,
+    pub(crate) values: Vec<BigValue>,
+    pub(crate) count: u64,
+}
+
+impl Encoded {
+    pub(crate) fn bytes(&self) -> usize {
+        let apart: usize = self.values.iter().map(|value| value.body.len()).sum();
+        self.lines.len() + apart
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error("it is stored in form {0}, which this version does not know")]
+    Form(u32),
+    #[error("event {index} is not what this version expects ({cause})")]
+    Event {
+        index: usize,
+        cause: serde_json::Error,
+    },
+    #[error("a value of event {index} is not what this version expects ({cause})")]
+    Value {
+        index: usize,
+        cause: serde_json::Error,
+    },
+    #[error("event {index} names a value that is not in the store")]
+    Missing { index: usize },
+}
+
+/// Encodes events that are short together, as most are. `None`: too long, use `encode` on a thread that may work.
+pub(crate) fn encode_short(events: &[Event]) -> Option<Encoded> {
+    let mut short = Short {
+        lines: Vec::with_capacity(512),
+    };
+    for event in events {
+        serde_json::to_writer(&mut short, event).ok()?;
+        short.lines.push(b'\n');
+    }
+    Some(Encoded {
+        lines: short.lines,
+        values: Vec::new(),
+        count: events.len() as u64,
+    })
+}
+
+/// Encodes events of any length.
+pub(crate) fn encode(events: &[Event]) -> Result<Encoded, serde_json::Error> {
+    let mut lines = Vec::new();
+    let mut values = Vec::new();
+    for event in events {
+        let start = lines.len();
+        serde_json::to_writer(&mut lines, event)?;
+        if lines.len() - start > INLINE_BYTES_MAX {
+            lines.truncate(start);
+            values::split(serde_json::to_value(event)?, &mut values, &mut lines)?;
+        }
+        lines.push(b'\n');
+    }
+    Ok(Encoded {
+        lines,
+        values,
+        count: events.len() as u64,
+    })
+}
+
+/// Gives back exactly what was encoded. `fetch` finds a value that stands apart.
+pub(crate) fn decode<E: From<DecodeError>>(
+    form: u32,
+    lines: &[u8],
+    fetch: &mut dyn FnMut(Hash) -> Result<Option<Vec<u8>>, E>,
+) -> Result<Vec<Event>, E> {
+    if form != FORM {
+        return Err(DecodeError::Form(form).into());
+    }
+    let mut events = Vec::new();
+    for line in lines.split(|byte| *byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        let index = events.len();
+        events.push(if values::is_split(line) {
+            let whole = values::join(line, index, fetch)?;
+            serde_json::from_value(whole).map_err(|cause| DecodeError::Event { index, cause })?
+        } else {
+            parse(line).map_err(|cause| DecodeError::Event { index, cause })?
+        });
+    }
+    Ok(events)
+}
+
+/// A value may lie deeper inside its event than the parser's own limit allows for what comes from outside.
+fn parse<'de, T: Deserialize<'de>>(line: &'de [u8]) -> Result<T, serde_json::Error> {
+    let mut parser = serde_json::Deserializer::from_slice(line);
+    parser.disable_recursion_limit();
+    let parsed = T::deserialize(&mut parser)?;
+    parser.end()?;
+    Ok(parsed)
+}
+
+struct Short {
+    lines: Vec<u8>,
+}
+
+impl io::Write for Short {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.lines.len() + bytes.len() > INLINE_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.lines.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// When the last of the first events happened: later than the creation where a run was imported.
+pub(crate) fn last_time(events: &[Event], created: Timestamp) -> Timestamp {
+    events.last().map_or(created, |event| event.at.max(created))
+}
+
+pub(crate) fn durability_text(durability: Durability) -> &'static str {
+    match durability {
+        Durability::None => "none",
+        Durability::Async => "async",
+        Durability::Sync => "sync",
+    }
+}
+
+pub(crate) fn durability_from(text: &str) -> Option<Durability> {
+    [Durability::None, Durability::Async, Durability::Sync]
+        .into_iter()
+        .find(|durability| durability_text(*durability) == text)
+}
+
+/// A phase that a later version wrote counts as held: a person must look at the run.
+pub(crate) fn phase_from(text: &str) -> Phase {
+    Phase::parse(text).unwrap_or(Phase::Held)
+}
+
+#[cfg(test)]
+mod tests;

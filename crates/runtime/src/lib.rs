@@ -1,1 +1,13 @@
-//! Being built.
+//! The facade over everything below: load, publish, call, watch, answer, cancel, resume.
+//!
+//! Front doors know this crate, in the user's words and as plain data; it knows no protocol face of theirs.
+
+pub mod calls;
+pub mod history;
+mod merge;
+pub mod publish;
+pub mod result;
+pub mod runs;
+pub mod runtime;
+pub mod tend;
+mod world;

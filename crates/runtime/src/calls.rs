@@ -1,0 +1,318 @@
+//! Calls: a published workflow becomes a run, a backend tool is passed through.
+
+use crate::publish::{BoundPlan, PublishedTool, PublishedWorkflow, Target};
+use crate::result;
+use crate::runs::{LiveRun, Seen, Standing, channels};
+use crate::runtime::Runtime;
+use crate::world::{chain, now};
+use onecall_backends::{BackendName, Call, CallError};
+use onecall_engine::decide::{Input, decide};
+use onecall_engine::driver::{Observer, Stopped, drive};
+use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::failure::Code;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::{JournalError, NewRun};
+use onecall_engine::state::State;
+use onecall_mcp::CallAnswer;
+use onecall_workflow::coerce::SchemaFault;
+use onecall_workflow::policy::Durability;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::broadcast;
+
+/// One call by a client.
+#[derive(Debug)]
+pub struct Request {
+    pub tool: String,
+    pub arguments: Value,
+    pub meta: Map<String, Value>,
+    pub principal: Option<String>,
+    pub labels: BTreeMap<String, String>,
+}
+
+impl Request {
+    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments,
+            meta: Map::new(),
+            principal: None,
+            labels: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a call came to.
+#[derive(Debug)]
+pub enum Reply {
+    /// A tool result, as JSON.
+    Result(Arc<Value>),
+    /// A run was started; follow it.
+    Started(RunHandle),
+    /// A protocol error of a backend, passed on.
+    Rpc {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    },
+    /// No tool of this name is published.
+    UnknownTool,
+}
+
+/// A run that a caller follows.
+#[derive(Debug)]
+pub struct RunHandle {
+    pub id: RunId,
+    live: LiveRun,
+    seen: broadcast::Receiver<Arc<Seen>>,
+}
+
+impl RunHandle {
+    /// Where the run stands now.
+    pub fn standing(&self) -> Standing {
+        self.live.standing.borrow().clone()
+    }
+
+    /// The next events of the run; `None` after its last.
+    pub async fn next(&mut self) -> Option<Arc<Seen>> {
+        loop {
+            match self.seen.recv().await {
+                Ok(seen) => return Some(seen),
+                // A watcher that fell behind goes on with what is there.
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// Waits until the run ends or can only be moved on by a person.
+    pub async fn rest(&mut self) -> Standing {
+        let settled = self.live.standing.wait_for(|standing| {
+            standing.result.is_some() || !standing.questions.is_empty() || !standing.held.is_empty()
+        });
+        let settled = settled.await.ok().map(|standing| standing.clone());
+        settled.unwrap_or_else(|| self.standing())
+    }
+
+    /// Waits until the run has ended.
+    pub async fn result(&mut self) -> Option<Arc<Value>> {
+        let ended = self
+            .live
+            .standing
+            .wait_for(|standing| standing.result.is_some())
+            .await;
+        ended.ok().and_then(|standing| standing.result.clone())
+    }
+
+    pub async fn feed(&self, input: Input) -> bool {
+        self.live.inputs.send(input).await.is_ok()
+    }
+
+    pub async fn cancel(&self, reason: &str) {
+        self.feed(Input::Cancel {
+            reason: reason.to_owned(),
+        })
+        .await;
+    }
+}
+
+pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
+    let published = Arc::clone(&runtime.inner.published.borrow());
+    let Some(tool) = published.find(&request.tool).cloned() else {
+        return missing(runtime, &request.tool).await;
+    };
+    match &tool.target {
+        Target::Backend { backend, original } => {
+            let backend = BackendName::from(backend.as_str());
+            pass_through(runtime, &backend, original.clone(), request).await
+        }
+        Target::Workflow(workflow) => call_workflow(runtime, &tool, workflow, request).await,
+    }
+}
+
+/// A withheld workflow answers with its reason; anything else is unknown.
+async fn missing(runtime: &Runtime, name: &str) -> Reply {
+    let published = runtime.settled().await;
+    if published.find(name).is_some() {
+        // A backend has come up in the meantime; the caller may call again at once.
+        let text = format!("`{name}` has just become available; call it again");
+        return Reply::Result(Arc::new(result::refused(
+            Code::TransportUnavailable,
+            text,
+            false,
+        )));
+    }
+    match published.withheld_reason(name) {
+        None => Reply::UnknownTool,
+        Some(reason) => {
+            let text = format!("workflow `{name}` is withheld: {reason}");
+            Reply::Result(Arc::new(result::refused(Code::ToolUnknown, text, false)))
+        }
+    }
+}
+
+async fn pass_through(
+    runtime: &Runtime,
+    backend: &BackendName,
+    original: String,
+    request: Request,
+) -> Reply {
+    let mut call = Call::new(original, request.arguments);
+    call.meta = request.meta;
+    match runtime.inner.backends.call(backend, call).await {
+        Ok(CallAnswer::Complete(result)) => match result.parse() {
+            Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),
+            Err(error) => refuse(Code::TransportProtocol, &error.to_string()),
+        },
+        Ok(CallAnswer::InputRequired(_) | CallAnswer::Task(_)) => refuse(
+            Code::ToolProtocol,
+            "the backend asks a question of its own, which cannot be passed on yet",
+        ),
+        Err(CallError::Rpc { error, .. }) => Reply::Rpc {
+            code: error.code,
+            message: error.message,
+            data: error.data,
+        },
+        Err(error) => refuse(crate::world::code_of(&error), &chain(&error)),
+    }
+}
+
+fn refuse(code: Code, text: &str) -> Reply {
+    Reply::Result(Arc::new(result::refused(code, text, false)))
+}
+
+async fn call_workflow(
+    runtime: &Runtime,
+    tool: &PublishedTool,
+    workflow: &PublishedWorkflow,
+    request: Request,
+) -> Reply {
+    let declares_output = workflow.declares_output();
+    let input = match workflow.parameters.accept(request.arguments.clone()) {
+        Ok(input) => input,
+        Err(faults) => {
+            let text = format!("invalid parameters: {}", list(&faults));
+            let refused = result::refused(Code::InputInvalid, text, declares_output);
+            return Reply::Result(Arc::new(refused));
+        }
+    };
+    let plan = match &workflow.plan {
+        Some(plan) => Some(plan.clone()),
+        None => late_plan(runtime, &tool.name).await,
+    };
+    let Some(plan) = plan else {
+        let text = "a backend this workflow needs cannot be reached yet; its tools are unknown";
+        let refused = result::refused(Code::TransportUnavailable, text, declares_output);
+        return Reply::Result(Arc::new(refused));
+    };
+    match start(runtime, &plan, input, &request).await {
+        Ok(handle) => Reply::Started(handle),
+        Err(error) => {
+            let text = format!("the run could not be stored: {}", chain(&error));
+            Reply::Result(Arc::new(result::refused(
+                Code::InternalStore,
+                text,
+                declares_output,
+            )))
+        }
+    }
+}
+
+fn list(faults: &[SchemaFault]) -> String {
+    faults
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// The backend was still unknown when the workflow was published: give it a moment.
+async fn late_plan(runtime: &Runtime, name: &str) -> Option<BoundPlan> {
+    let published = runtime.settled().await;
+    match &published.find(name)?.target {
+        Target::Workflow(workflow) => workflow.plan.clone(),
+        Target::Backend { .. } => None,
+    }
+}
+
+/// Stores a new run and starts driving it.
+async fn start(
+    runtime: &Runtime,
+    plan: &BoundPlan,
+    input: Value,
+    request: &Request,
+) -> Result<RunHandle, JournalError> {
+    let id = RunId::from_bits(rand::random());
+    let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
+    let durability = plan
+        .plan
+        .workflow
+        .policy
+        .durability
+        .unwrap_or(runtime.inner.durability);
+    let begin = Input::Start {
+        input: Arc::new(input),
+        seed: rand::random(),
+    };
+    let at = now();
+    let events = decide(&mut state, at, begin, &PlanEvaluator);
+    if durability != Durability::None {
+        let new = NewRun {
+            id: id.clone(),
+            workflow: plan.plan.workflow.name.as_str().to_owned(),
+            version: plan.plan.workflow.version.clone(),
+            plan_hash: plan.hash.clone(),
+            plan: Arc::clone(&plan.text),
+            durability,
+            principal: request.principal.clone(),
+            tenant: None,
+            labels: request.labels.clone(),
+            client_key: None,
+            retry_of: None,
+            at,
+            mark: state.mark(),
+        };
+        runtime.inner.journal.create(new, events.clone()).await?;
+    }
+    let channels = channels(&state);
+    let seen = channels.live.seen.subscribe();
+    let live = channels.live.clone();
+    channels.telling.saw(&state, &events);
+    spawn(runtime, state, Vec::new(), durability, channels);
+    Ok(RunHandle { id, live, seen })
+}
+
+/// Drives a run in a task of its own until it ends, is parked or the process leaves.
+pub(crate) fn spawn(
+    runtime: &Runtime,
+    state: State,
+    first: Vec<Input>,
+    durability: Durability,
+    channels: crate::runs::Channels,
+) {
+    let run = state.run.clone();
+    if state.end.is_some() {
+        return;
+    }
+    runtime.inner.runs.insert(run.clone(), channels.live);
+    let surroundings = runtime.surroundings(durability, channels.telling);
+    let runtime = runtime.clone();
+    runtime.inner.tasks.clone().spawn(async move {
+        let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;
+        runtime.inner.runs.remove(&run);
+        match driven {
+            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => {}
+            Ok(Ok(Stopped::Parked { due })) => {
+                if let Err(error) = runtime.inner.journal.park(&run, due).await {
+                    tracing::error!(%run, error = chain(&error), "cannot park the run");
+                }
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%run, error = chain(&error), "the run stopped: the store refused");
+            }
+            // A fault in one run never ends the process.
+            Err(panic) => tracing::error!(%run, %panic, "the run stopped: a fault of ours"),
+        }
+    });
+}

@@ -1,0 +1,152 @@
+//! What a stored run has done, step by step, as plain data: for `runs show`, reports and the console.
+//! Read from its events alone.
+
+use onecall_engine::event::{End, Event, Outcome, Status, What};
+use onecall_engine::failure::Failure;
+use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::{StoredRun, Summary};
+use onecall_engine::state::State;
+use onecall_workflow::stored::ReadPlanError;
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct RunHistory {
+    pub summary: Summary,
+    pub input: Value,
+    pub steps: Vec<StepHistory>,
+    /// The tool result, once the run has ended.
+    pub result: Option<Value>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct StepHistory {
+    pub name: String,
+    pub status: Status,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub attempts: Vec<AttemptHistory>,
+    pub output: Option<Value>,
+    pub defaulted: bool,
+    pub failure: Option<Failure>,
+    /// Why it was skipped, or what it waits for.
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct AttemptHistory {
+    pub item: Option<u32>,
+    /// Counted from one.
+    pub number: u32,
+    pub key: String,
+    pub arguments: Value,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    pub outcome: Option<Outcome>,
+}
+
+/// Reads a stored run.
+pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
+    let state = crate::tend::fold(&stored.summary.id, stored)?;
+    let mut steps: Vec<StepHistory> = (0_u32..)
+        .zip(state.plan.workflow.step_names())
+        .map(|(index, name)| step_history(&state, index, name.as_str()))
+        .collect();
+    let mut notes = Vec::new();
+    for event in &stored.events {
+        add(&mut steps, &mut notes, event);
+    }
+    let result = state
+        .end
+        .as_ref()
+        .map(|end: &End| crate::result::of_run(&state, end));
+    Ok(RunHistory {
+        summary: stored.summary.clone(),
+        input: Value::clone(&state.input),
+        steps,
+        result,
+        notes,
+    })
+}
+
+fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
+    let step = state.step(index);
+    let question = state.questions.get(&index);
+    let held = state
+        .held
+        .iter()
+        .find(|(slot, _)| slot.step == index)
+        .map(|(_, reason)| reason);
+    let waiting = question
+        .map(|question| format!("asks: {}", question.message))
+        .or_else(|| held.map(|reason| format!("held: {reason}")));
+    StepHistory {
+        name: name.to_owned(),
+        status: step.status.0,
+        started: step.started,
+        ended: step.ended,
+        attempts: Vec::new(),
+        output: step.output.get().cloned(),
+        defaulted: step.defaulted,
+        failure: step.failure.clone(),
+        reason: step.skip_reason.clone().or(waiting),
+    }
+}
+
+fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
+    match &event.what {
+        What::AttemptStarted {
+            call,
+            arguments,
+            key,
+            ..
+        } => {
+            let Some(step) = steps.get_mut(call.step as usize) else {
+                return;
+            };
+            step.attempts.push(AttemptHistory {
+                item: call.item,
+                number: call.attempt + 1,
+                key: key.clone(),
+                arguments: Value::clone(arguments),
+                started: event.at,
+                ended: None,
+                outcome: None,
+            });
+        }
+        What::AttemptEnded { call, outcome } => {
+            let Some(step) = steps.get_mut(call.step as usize) else {
+                return;
+            };
+            let is_it = |attempt: &&mut AttemptHistory| {
+                attempt.item == call.item && attempt.number == call.attempt + 1
+            };
+            if let Some(attempt) = step.attempts.iter_mut().find(is_it) {
+                attempt.ended = Some(event.at);
+                attempt.outcome = Some(outcome.clone());
+            }
+        }
+        What::DefaultUsed { property, reason } => {
+            notes.push(format!("default used for output `{property}`: {reason}"));
+        }
+        What::Note { text } => notes.push(text.clone()),
+        What::CancelAsked { reason } => notes.push(format!("cancel asked: {reason}")),
+        What::AnswerRefused { reason, .. } => notes.push(format!("answer refused: {reason}")),
+        What::HeldResolved { resolution, .. } => {
+            notes.push(format!("held call resolved: {resolution:?}"))
+        }
+        What::StepEnded { .. }
+        | What::RunStarted { .. }
+        | What::RetryAt { .. }
+        | What::ItemsAre { .. }
+        | What::ItemEnded { .. }
+        | What::QuestionAsked { .. }
+        | What::QuestionAnswered { .. }
+        | What::ClockStopped
+        | What::ClockStarted { .. }
+        | What::Held { .. }
+        | What::RemainingSkipped { .. }
+        | What::RunEnded { .. } => {}
+    }
+}

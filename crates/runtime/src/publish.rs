@@ -1,0 +1,235 @@
+//! Publishing: workflows bound to the catalog become tools; backend tools pass through under their names.
+//! What does not fit is withheld with its reason, and nothing else is.
+
+use onecall_config::settings::Expose;
+use onecall_mcp::{Hints, Tool};
+use onecall_workflow::catalog::{Catalog, Resolution};
+use onecall_workflow::name::BackendName;
+use onecall_workflow::output;
+use onecall_workflow::parameters::Parameters;
+use onecall_workflow::plan::{Plan, UnboundReason, bind};
+use onecall_workflow::stored;
+use onecall_workflow::workflow::{Output, Workflow};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What clients see at one moment. Replaced as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Published {
+    /// In deterministic order: workflows as declared, then backend tools.
+    pub tools: Vec<Arc<PublishedTool>>,
+    pub withheld: Vec<Withheld>,
+    index: BTreeMap<String, usize>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PublishedTool {
+    pub name: String,
+    /// The entry of `tools/list`.
+    pub definition: Tool,
+    pub target: Target,
+}
+
+#[derive(Clone, Debug)]
+pub enum Target {
+    Workflow(Arc<PublishedWorkflow>),
+    Backend {
+        backend: BackendName,
+        original: String,
+    },
+}
+
+/// A workflow that can be called.
+#[derive(Clone, Debug)]
+pub struct PublishedWorkflow {
+    pub workflow: Arc<Workflow>,
+    pub parameters: Parameters,
+    /// Absent while a backend it needs has not told its tools yet.
+    pub plan: Option<BoundPlan>,
+}
+
+impl PublishedWorkflow {
+    pub fn declares_output(&self) -> bool {
+        matches!(self.workflow.output, Output::Properties(_))
+    }
+}
+
+/// A plan with its stored form.
+#[derive(Clone, Debug)]
+pub struct BoundPlan {
+    pub plan: Arc<Plan>,
+    pub text: Arc<str>,
+    pub hash: String,
+}
+
+/// A workflow that cannot be called, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withheld {
+    pub workflow: String,
+    pub reason: String,
+}
+
+impl Published {
+    pub fn find(&self, name: &str) -> Option<&Arc<PublishedTool>> {
+        self.index.get(name).map(|index| &self.tools[*index])
+    }
+
+    pub fn withheld_reason(&self, name: &str) -> Option<&str> {
+        let withheld = self
+            .withheld
+            .iter()
+            .find(|withheld| withheld.workflow == name)?;
+        Some(&withheld.reason)
+    }
+
+    pub fn workflows(&self) -> impl Iterator<Item = &Arc<PublishedTool>> {
+        self.tools
+            .iter()
+            .filter(|tool| matches!(tool.target, Target::Workflow(_)))
+    }
+
+    fn push(&mut self, tool: PublishedTool) {
+        self.index.insert(tool.name.clone(), self.tools.len());
+        self.tools.push(Arc::new(tool));
+    }
+}
+
+/// Binds every workflow and lists what fits.
+pub fn publish(workflows: &[Arc<Workflow>], catalog: &Catalog, expose: Expose) -> Published {
+    let mut published = Published::default();
+    let taken: BTreeSet<&str> = catalog
+        .tools
+        .iter()
+        .filter(|tool| tool.listed)
+        .filter_map(|tool| tool.name.as_ref())
+        .map(onecall_workflow::name::ToolName::as_str)
+        .collect();
+    for workflow in workflows {
+        match publish_workflow(workflow, catalog, &taken) {
+            Ok(tool) => published.push(tool),
+            Err(reason) => published.withheld.push(Withheld {
+                workflow: workflow.name.as_str().to_owned(),
+                reason,
+            }),
+        }
+    }
+    if expose == Expose::All {
+        for tool in catalog.tools.iter().filter(|tool| tool.listed) {
+            let Some(name) = &tool.name else { continue };
+            let name = name.as_str().to_owned();
+            let target = Target::Backend {
+                backend: tool.backend.clone(),
+                original: tool.original.clone(),
+            };
+            published.push(PublishedTool {
+                definition: tool.tool.renamed(&name),
+                name,
+                target,
+            });
+        }
+    }
+    published
+}
+
+fn publish_workflow(
+    workflow: &Arc<Workflow>,
+    catalog: &Catalog,
+    taken: &BTreeSet<&str>,
+) -> Result<PublishedTool, String> {
+    let name = workflow.name.as_str().to_owned();
+    if taken.contains(name.as_str()) {
+        return Err(format!("a backend tool is listed as `{name}` already"));
+    }
+    let plan = match bind(workflow, catalog) {
+        Ok(plan) => Some(stored_plan(plan)),
+        Err(unbound) => {
+            let absent: Vec<String> = unbound
+                .iter()
+                .filter(|unbound| unbound.reason == UnboundReason::Absent)
+                .map(|unbound| format!("step `{}`: no tool `{}`", unbound.step, unbound.tool))
+                .collect();
+            if !absent.is_empty() {
+                return Err(absent.join("; "));
+            }
+            None
+        }
+    };
+    let parameters = Parameters::new(workflow.inputs.clone());
+    let definition = definition(workflow, catalog)?;
+    let target = PublishedWorkflow {
+        workflow: Arc::clone(workflow),
+        parameters,
+        plan,
+    };
+    Ok(PublishedTool {
+        name,
+        definition,
+        target: Target::Workflow(Arc::new(target)),
+    })
+}
+
+fn stored_plan(plan: Plan) -> BoundPlan {
+    let (text, hash) = stored::write_plan(&plan);
+    BoundPlan {
+        plan: Arc::new(plan),
+        text: text.into(),
+        hash,
+    }
+}
+
+/// The tool that a workflow becomes.
+fn definition(workflow: &Workflow, catalog: &Catalog) -> Result<Tool, String> {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), Value::from(workflow.name.as_str()));
+    let title = workflow
+        .annotations
+        .title
+        .as_ref()
+        .or(workflow.title.as_ref());
+    if let Some(title) = title {
+        object.insert("title".to_owned(), Value::from(title.as_str()));
+    }
+    if let Some(description) = &workflow.description {
+        object.insert("description".to_owned(), Value::from(description.as_str()));
+    }
+    object.insert("inputSchema".to_owned(), workflow.inputs.clone());
+    if let Output::Properties(block) = &workflow.output {
+        object.insert("outputSchema".to_owned(), output::schema(block));
+    }
+    object.insert("annotations".to_owned(), annotations(workflow, catalog));
+    Tool::from_value(Value::Object(object)).map_err(|error| error.to_string())
+}
+
+/// Derived from the tools of the steps; explicit hints replace the derived ones.
+fn annotations(workflow: &Workflow, catalog: &Catalog) -> Value {
+    let hints: Vec<Option<Hints>> = workflow
+        .steps
+        .iter()
+        .filter_map(onecall_workflow::step::Step::call)
+        .map(|call| match catalog.resolve(call.tool.as_str()) {
+            Resolution::Found(tool) => Some(tool.hints()),
+            Resolution::NotYetKnown | Resolution::Absent => None,
+        })
+        .collect();
+    let stated = &workflow.annotations;
+    let read_only = hints
+        .iter()
+        .all(|hints| hints.is_some_and(|hints| hints.read_only));
+    // A read-only tool destroys nothing, whatever else it leaves unsaid.
+    let destroys =
+        |hints: &Option<Hints>| hints.is_none_or(|hints| !hints.read_only && hints.destructive);
+    let destructive = hints.iter().any(destroys);
+    let open_world = hints
+        .iter()
+        .any(|hints| hints.is_none_or(|hints| hints.open_world));
+    let mut derived = json!({
+        "readOnlyHint": stated.read_only.unwrap_or(read_only),
+        "destructiveHint": stated.destructive.unwrap_or(destructive),
+        "openWorldHint": stated.open_world.unwrap_or(open_world),
+    });
+    if let Some(idempotent) = stated.idempotent {
+        derived["idempotentHint"] = Value::from(idempotent);
+    }
+    derived
+}

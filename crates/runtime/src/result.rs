@@ -1,0 +1,102 @@
+//! The result of a run as an MCP tool result, in plain JSON. Failure is data: code, category, step and what
+//! is already known travel with it.
+
+use onecall_engine::event::End;
+use onecall_engine::failure::{Code, Failure};
+use onecall_engine::state::State;
+use onecall_mcp::meta;
+use onecall_workflow::workflow::Output;
+use serde_json::{Map, Value, json};
+
+/// The tool result of a run that has ended.
+pub fn of_run(state: &State, end: &End) -> Value {
+    match end {
+        End::Completed {
+            failure: Some(failure),
+            output,
+            ..
+        } => {
+            let partial = json!({ "output": output });
+            failed(state, failure, &partial)
+        }
+        End::Completed {
+            output,
+            from_step,
+            failure: None,
+        } => completed(state, output, *from_step),
+        End::Failed { failure, partial }
+        | End::TimedOut { failure, partial }
+        | End::Cancelled { failure, partial } => failed(state, failure, partial),
+    }
+}
+
+fn completed(state: &State, output: &Value, from_step: Option<u32>) -> Value {
+    let mut content = vec![json!({ "type": "text", "text": output.to_string() })];
+    if let Some(result) = from_step.and_then(|step| state.step(step).work.result.as_ref()) {
+        let blocks = result.get("content").and_then(Value::as_array);
+        let is_other = |block: &&Value| block.get("type").and_then(Value::as_str) != Some("text");
+        content.extend(blocks.into_iter().flatten().filter(is_other).cloned());
+    }
+    let mut result = json!({ "content": content });
+    if output.is_object() {
+        result["structuredContent"] = output.clone();
+    }
+    let mut run = Map::new();
+    run.insert("run_id".to_owned(), Value::from(state.run.as_str()));
+    let failed = failed_steps(state);
+    if !failed.is_empty() {
+        run.insert("failed_steps".to_owned(), Value::from(failed));
+    }
+    result["_meta"] = json!({ meta::RUN: run });
+    result
+}
+
+fn failed_steps(state: &State) -> Vec<String> {
+    let names = state.plan.workflow.step_names();
+    let failed = names
+        .zip(&state.steps)
+        .filter(|(_, step)| step.failure.is_some());
+    failed.map(|(name, _)| name.as_str().to_owned()).collect()
+}
+
+fn failed(state: &State, failure: &Failure, partial: &Value) -> Value {
+    let mut object = failure_object(failure, Some(state.run.as_str()));
+    object["partial"] = partial.clone();
+    let declares_output = matches!(state.plan.workflow.output, Output::Properties(_));
+    error_result(failure, object, declares_output)
+}
+
+/// The result of a call that never became a run.
+pub fn refused(code: Code, message: impl Into<String>, declares_output: bool) -> Value {
+    let failure = Failure::new(code, message);
+    let object = failure_object(&failure, None);
+    error_result(&failure, object, declares_output)
+}
+
+fn failure_object(failure: &Failure, run: Option<&str>) -> Value {
+    let mut object = failure.to_json();
+    if let Some(run) = run {
+        object["run_id"] = Value::from(run);
+    }
+    object
+}
+
+/// Where an output schema is declared, structured content must fit it, so the failure is in `_meta` alone.
+fn error_result(failure: &Failure, object: Value, declares_output: bool) -> Value {
+    let text = match &failure.step {
+        Some(step) => format!(
+            "step `{step}` failed: {} ({})",
+            failure.message, failure.code
+        ),
+        None => format!("{} ({})", failure.message, failure.code),
+    };
+    let mut result = json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": true,
+        "_meta": { meta::ERROR: object },
+    });
+    if !declares_output {
+        result["structuredContent"] = object;
+    }
+    result
+}

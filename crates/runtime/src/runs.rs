@@ -1,0 +1,164 @@
+//! Live runs of this process: how to feed them, how to watch them, how they end.
+
+use onecall_engine::decide::Input;
+use onecall_engine::driver::Observer;
+use onecall_engine::event::Event;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::Phase;
+use onecall_engine::state::State;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{broadcast, mpsc, watch};
+
+/// Limit: events a slow watcher may lag behind before it misses some.
+const WATCH_LAG_MAX: usize = 1024;
+
+/// Limit: inputs that wait for a run to take them.
+pub(crate) const INPUTS_MAX: usize = 64;
+
+/// What a run has come to.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    pub run: RunId,
+    pub phase: Phase,
+    /// The tool result, once the run has ended.
+    pub result: Option<Arc<Value>>,
+    /// Questions that wait for an answer.
+    pub questions: Vec<Asked>,
+    /// Why the run is held.
+    pub held: Vec<String>,
+    /// The names of its steps, by index.
+    pub steps: Arc<[String]>,
+}
+
+/// A question as a person sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    pub step: String,
+    pub round: u32,
+    pub message: String,
+    pub schema: Option<Arc<Value>>,
+}
+
+/// Events of a run with the names of its steps.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub run: RunId,
+    pub events: Vec<Event>,
+    pub steps: Arc<[String]>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct LiveRun {
+    pub(crate) inputs: mpsc::Sender<Input>,
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) seen: broadcast::Sender<Arc<Seen>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LiveRuns(Arc<Mutex<BTreeMap<RunId, LiveRun>>>);
+
+impl LiveRuns {
+    pub(crate) fn get(&self, run: &RunId) -> Option<LiveRun> {
+        self.lock().get(run).cloned()
+    }
+
+    pub(crate) fn insert(&self, run: RunId, live: LiveRun) {
+        self.lock().insert(run, live);
+    }
+
+    pub(crate) fn remove(&self, run: &RunId) {
+        self.lock().remove(run);
+    }
+
+    pub(crate) fn ids(&self) -> Vec<RunId> {
+        self.lock().keys().cloned().collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, LiveRun>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells watchers what was stored.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    standing: watch::Sender<Standing>,
+    seen: broadcast::Sender<Arc<Seen>>,
+    steps: Arc<[String]>,
+}
+
+/// A run's sending and receiving ends.
+pub(crate) struct Channels {
+    pub(crate) live: LiveRun,
+    pub(crate) telling: Arc<Telling>,
+    pub(crate) inputs: mpsc::Receiver<Input>,
+}
+
+pub(crate) fn channels(state: &State) -> Channels {
+    let (input_sender, inputs) = mpsc::channel(INPUTS_MAX);
+    let (standing_sender, standing) = watch::channel(standing_of(state));
+    let (seen, _) = broadcast::channel(WATCH_LAG_MAX);
+    let steps = names_of(state);
+    let telling = Telling {
+        standing: standing_sender,
+        seen: seen.clone(),
+        steps,
+    };
+    Channels {
+        live: LiveRun {
+            inputs: input_sender,
+            standing,
+            seen,
+        },
+        telling: Arc::new(telling),
+        inputs,
+    }
+}
+
+impl Observer for Telling {
+    fn saw(&self, state: &State, events: &[Event]) {
+        let seen = Seen {
+            run: state.run.clone(),
+            events: events.to_vec(),
+            steps: Arc::clone(&self.steps),
+        };
+        // Nobody listening is no fault.
+        let _ = self.seen.send(Arc::new(seen));
+        self.standing.send_replace(standing_of(state));
+    }
+}
+
+fn standing_of(state: &State) -> Standing {
+    let questions = state.questions.iter().map(|(step, question)| Asked {
+        step: state.step_name(*step).to_owned(),
+        round: question.round,
+        message: question.message.clone(),
+        schema: question.schema.clone(),
+    });
+    Standing {
+        run: state.run.clone(),
+        phase: state.mark().phase,
+        result: state
+            .end
+            .as_ref()
+            .map(|end| Arc::new(crate::result::of_run(state, end))),
+        questions: questions.collect(),
+        held: state.held.values().cloned().collect(),
+        steps: names_of(state),
+    }
+}
+
+fn names_of(state: &State) -> Arc<[String]> {
+    state
+        .plan
+        .workflow
+        .step_names()
+        .map(|name| name.as_str().to_owned())
+        .collect()
+}

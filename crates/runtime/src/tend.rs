@@ -1,0 +1,152 @@
+//! Tending the store: heartbeats, commands from other processes, runs of dead owners, runs due to wake.
+
+use crate::calls;
+use crate::runs::channels;
+use crate::runtime::Runtime;
+use crate::world::{chain, now};
+use onecall_engine::decide::Input;
+use onecall_engine::event::Answer;
+use onecall_engine::evolve::evolve;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::{Command, JournalError, Order, StoredRun};
+use onecall_engine::state::State;
+use onecall_workflow::stored::{ReadPlanError, read_plan};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the inbox and the owners are looked at.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// Takes over what is claimable now, then goes on tending in the background.
+pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
+    round(runtime).await?;
+    follow_backends(runtime);
+    let tended = runtime.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = tended.inner.leaving.cancelled() => return,
+                () = tokio::time::sleep(ROUND) => {}
+            }
+            if let Err(error) = round(&tended).await {
+                tracing::warn!(error = chain(&error), "cannot tend the store");
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Publishes anew whenever a backend's tools become known or change.
+fn follow_backends(runtime: &Runtime) {
+    let mut lists = runtime.inner.backends.tool_lists();
+    let runtime = runtime.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = runtime.inner.leaving.cancelled() => return,
+                changed = lists.changed() => if changed.is_err() { return },
+            }
+            runtime.republish();
+        }
+    });
+}
+
+async fn round(runtime: &Runtime) -> Result<(), JournalError> {
+    let journal = &runtime.inner.journal;
+    let at = now();
+    journal.heartbeat(at).await?;
+    for command in journal.commands(at).await? {
+        deliver(runtime, command).await?;
+    }
+    for run in journal.claimable(at).await? {
+        if runtime.inner.runs.get(&run).is_none() {
+            take_over(runtime, &run, Vec::new()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Hands a command to its run, waking the run if it is parked.
+async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError> {
+    let live = runtime.inner.runs.get(&command.run);
+    match live {
+        Some(live) => {
+            let steps = {
+                let standing = live.standing.borrow();
+                standing.steps.clone()
+            };
+            if let Some(input) = input_of(&command.what, &steps) {
+                let _ = live.inputs.send(input).await;
+            }
+            Ok(())
+        }
+        None => take_over(runtime, &command.run, vec![command.what]).await,
+    }
+}
+
+/// Loads a run nobody owns, folds it, and drives it on.
+async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result<(), JournalError> {
+    let Some(stored) = runtime.inner.journal.claim(run, now()).await? else {
+        return Ok(());
+    };
+    let durability = stored.durability;
+    let state = match fold(run, &stored) {
+        Ok(state) => state,
+        Err(error) => {
+            tracing::error!(%run, error = chain(&error), "the run cannot be read and stays held");
+            return Ok(());
+        }
+    };
+    let steps: Vec<String> = state
+        .plan
+        .workflow
+        .step_names()
+        .map(|name| name.as_str().to_owned())
+        .collect();
+    let mut first = vec![Input::Resume];
+    first.extend(orders.iter().filter_map(|order| input_of(order, &steps)));
+    tracing::info!(%run, events = stored.events.len(), "resuming a run");
+    let channels = channels(&state);
+    calls::spawn(runtime, state, first, durability, channels);
+    Ok(())
+}
+
+/// Folds the stored events over the stored plan. Nothing is evaluated again.
+pub fn fold(run: &RunId, stored: &StoredRun) -> Result<State, ReadPlanError> {
+    let plan = read_plan(&stored.plan)?;
+    let mut state = State::new(run.clone(), Arc::new(plan));
+    for event in &stored.events {
+        evolve(&mut state, event);
+    }
+    Ok(state)
+}
+
+fn input_of(order: &Order, steps: &[String]) -> Option<Input> {
+    match order {
+        Order::Answer {
+            step,
+            round,
+            action,
+            content,
+        } => {
+            let index = steps.iter().position(|name| name == step)?;
+            let answer = Answer {
+                action: *action,
+                content: content.clone(),
+                defaulted: false,
+            };
+            Some(Input::Answer {
+                step: u32::try_from(index).ok()?,
+                round: *round,
+                answer,
+            })
+        }
+        Order::Cancel { reason } => Some(Input::Cancel {
+            reason: reason.clone(),
+        }),
+        Order::Resolve { slot, resolution } => Some(Input::Resolve {
+            slot: *slot,
+            resolution: resolution.clone(),
+        }),
+    }
+}

@@ -42,7 +42,12 @@ pub(super) fn written<'t>(text: &'t str, event: &ScalarEvent<'_>) -> Written<'t>
             indent: 0,
         };
     }
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    // Only blocks have an indentation; looking for it elsewhere would cost a long line once a scalar.
+    let indent = if is_block {
+        text[..start].len() - text[..start].trim_end_matches(' ').len()
+    } else {
+        0
+    };
     let mut raw = &text[start..event.end.max(start)];
     if has_properties
         && matches!(
@@ -55,7 +60,7 @@ pub(super) fn written<'t>(text: &'t str, event: &ScalarEvent<'_>) -> Written<'t>
     Written {
         raw,
         base: start,
-        indent: start - line_start,
+        indent,
     }
 }
 

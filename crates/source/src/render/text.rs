@@ -1,12 +1,15 @@
 //! Text for people: message, place, the lines concerned, help. Drawing is `annotate-snippets`' work;
 //! here it is decided what is drawn. Users' text is cleaned of control characters.
 
+use std::ops::Range;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{
-    AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str,
+    Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet,
+    normalize_untrusted_str,
 };
 
-use crate::{Diagnostic, Diagnostics, Label, Place, Severity, SourceFile, SourceMap, Span};
+use crate::{Diagnostic, Diagnostics, Label, Severity, SourceFile, SourceMap, Span};
 
 /// How text is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +34,9 @@ impl Default for TextOptions {
 /// Places of one file further apart than this are drawn as snippets of their own, so that drawing stays cheap.
 const SNIPPET_LINES_MAX: usize = 200;
 
+/// Lines longer than this are not drawn at all; the place is named.
+const SNIPPET_BYTES_MAX: usize = 16 * 1024;
+
 /// One diagnostic, ending in a line break.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, options: TextOptions) -> String {
     let level = match diagnostic.severity {
@@ -42,16 +48,8 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, options: TextOptions) 
         .primary_title(clean(&diagnostic.message))
         .id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
-    for snippet in snippets(diagnostic, sources) {
-        group = group.element(snippet);
-    }
-    for label in &diagnostic.labels {
-        if let Place::Path(path) = &label.place {
-            group = group.element(Origin::path(clean(&path.to_string())));
-            if !label.text.is_empty() {
-                group = group.element(Level::NOTE.message(clean(&label.text)));
-            }
-        }
+    for element in elements(diagnostic, sources) {
+        group = group.element(element);
     }
     for help in &diagnostic.help {
         group = group.element(Level::HELP.message(clean(help)));
@@ -92,10 +90,8 @@ fn renderer(options: TextOptions) -> Renderer {
         .term_width(options.width.max(40))
 }
 
-type Drawn<'a> = Snippet<'a, annotate_snippets::Annotation<'a>>;
-
-/// The labelled lines, a snippet a file; that of the first primary place comes first.
-fn snippets<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Drawn<'a>> {
+/// What is drawn of the labels: a snippet a file, that of the first primary place first, then places without text.
+fn elements<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Element<'a>> {
     let mut groups: Vec<Vec<(Span, &Label)>> = Vec::new();
     let spanned = |primary: bool| {
         let labels = diagnostic.labels.iter();
@@ -116,24 +112,61 @@ fn snippets<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Drawn
             None => groups.push(vec![(span, label)]),
         }
     }
-    groups
-        .iter()
-        .map(|group| snippet(sources.get(group[0].0.source), group))
-        .collect()
+    let mut elements = Vec::new();
+    for group in &groups {
+        let file = sources.get(group[0].0.source);
+        let window = window(file, group);
+        if window.bytes.len() > SNIPPET_BYTES_MAX {
+            elements.extend(group.iter().flat_map(|(_, label)| origin(label, sources)));
+        } else {
+            elements.push(Element::from(snippet(file, &window, group)));
+        }
+    }
+    let pathed = diagnostic.labels.iter();
+    let pathed = pathed.filter(|label| label.place.span().is_none());
+    elements.extend(pathed.flat_map(|label| origin(label, sources)));
+    elements
+}
+
+/// A place in one line, and what is said there.
+fn origin<'a>(label: &Label, sources: &SourceMap) -> Vec<Element<'a>> {
+    let place = Element::from(Origin::path(clean(&sources.describe(&label.place))));
+    if label.text.is_empty() {
+        return vec![place];
+    }
+    vec![place, Level::NOTE.message(clean(&label.text)).into()]
+}
+
+/// The part of a file that is drawn.
+struct Window {
+    first_line: usize,
+    bytes: Range<usize>,
 }
 
 /// Only the lines from the first label to the last: the whole file would be cut into lines each time.
-fn snippet<'a>(file: &'a SourceFile, labels: &[(Span, &Label)]) -> Drawn<'a> {
+fn window(file: &SourceFile, labels: &[(Span, &Label)]) -> Window {
     let lines = labels
         .iter()
         .map(|(span, _)| file.line_index(span.start as usize));
-    let first = lines.clone().min().unwrap_or(0);
-    let last = lines.max().unwrap_or(0);
-    let mut start = file.line_range(first).start;
+    let first_line = lines.clone().min().unwrap_or(0);
+    let last_line = lines.max().unwrap_or(0);
+    let mut start = file.line_range(first_line).start;
     if start == 0 && file.text().starts_with('\u{feff}') {
         start = '\u{feff}'.len_utf8();
     }
-    let end = file.line_range(last).end.max(start);
+    let end = file.line_range(last_line).end.max(start);
+    Window {
+        first_line,
+        bytes: start..end,
+    }
+}
+
+fn snippet<'a>(
+    file: &'a SourceFile,
+    window: &Window,
+    labels: &[(Span, &Label)],
+) -> Snippet<'a, Annotation<'a>> {
+    let Range { start, end } = window.bytes;
     let annotations = labels.iter().map(|(span, label)| {
         let kind = if label.primary {
             AnnotationKind::Primary
@@ -147,13 +180,13 @@ fn snippet<'a>(file: &'a SourceFile, labels: &[(Span, &Label)]) -> Drawn<'a> {
         kind.span(from..to).label(text)
     });
     Snippet::source(&file.text()[start..end])
-        .line_start(first + 1)
+        .line_start(window.first_line + 1)
         .path(clean(file.name()))
         .annotations(annotations)
 }
 
 /// A span over several lines is shown by its first: the start is what a reader looks for.
-fn first_line(file: &SourceFile, span: Span) -> std::ops::Range<usize> {
+fn first_line(file: &SourceFile, span: Span) -> Range<usize> {
     let line = file.line_range(file.line_index(span.start as usize));
     let start = (span.start as usize).min(line.end);
     start..(span.end as usize).clamp(start, line.end)

@@ -169,3 +169,17 @@ fn colour_and_box_drawing_on_request() {
     let drawn = text(&diagnostic, &sources, options);
     assert!(drawn.contains('\u{1b}') && drawn.contains('│'), "{drawn}");
 }
+
+#[test]
+fn a_very_long_line_is_not_drawn() {
+    let mut sources = SourceMap::new();
+    let id = sources.add("a.yaml", "x".repeat(100_000));
+    let diagnostic =
+        Diagnostic::error(codes::SYNTAX, "bad").label(Span::new(id, 50_000, 50_001), "here");
+    let drawn = text(&diagnostic, &sources, TextOptions::default());
+    insta::assert_snapshot!(drawn, @r"
+    error[WF002]: bad
+    --> a.yaml:1:50001
+     = note: here
+    ");
+}

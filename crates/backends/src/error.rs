@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onecall_mcp::{RpcError, ShapeError, code};
 
-use crate::options::BackendName;
+use onecall_workflow::name::BackendName;
 
 /// A set of backends that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

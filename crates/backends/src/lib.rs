@@ -5,7 +5,9 @@
 
 mod backoff;
 mod call;
+mod catalog;
 mod client;
+mod conflict;
 mod error;
 mod limits;
 mod link;
@@ -19,10 +21,13 @@ mod stderr;
 mod wire;
 
 pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink};
+pub use catalog::{
+    CatalogOptions, Listed, Notice, Strategy, ToolOverride, ToolRule, Visibility, merge,
+};
 pub use error::{CallError, ConnectError, StartError};
+pub use onecall_workflow::name::BackendName;
 pub use options::{
-    BackendName, BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions,
-    TransportOptions,
+    BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,
 };
 pub use pool::{Backends, ToolLists};
 pub use status::{BackendState, BackendStatus};

@@ -1,6 +1,7 @@
 //! All backends of a process, by name. Each lives by itself; this only finds them and gathers
 //! their tool lists.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,10 +10,13 @@ use onecall_mcp::{CallAnswer, Tool};
 use tokio::sync::watch;
 
 use crate::call::Call;
+use crate::catalog::Listed;
 use crate::error::{CallError, StartError};
-use crate::options::{BackendName, BackendOptions, ClientInfo};
+use crate::options::{BackendOptions, ClientInfo};
 use crate::slot::{Publish, Slot};
 use crate::status::BackendStatus;
+use onecall_workflow::catalog::Knowledge;
+use onecall_workflow::name::BackendName;
 
 /// The backends. Cheap to clone; [`Backends::shutdown`] ends them politely.
 #[derive(Clone)]
@@ -77,6 +81,24 @@ impl Backends {
         let listed = self.inner.slots.values().map(|slot| slot.listed());
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
         Arc::clone(&self.inner.lists.borrow())
+    }
+
+    /// Every backend with its list: the live one, else the one kept from an earlier process, else
+    /// none. What `merge` takes.
+    pub fn listed(&self, kept: &BTreeMap<BackendName, Arc<[Tool]>>) -> Vec<Listed> {
+        let one = |(backend, slot): (&BackendName, &Arc<Slot>)| {
+            let (knowledge, tools) = match (slot.known_tools(), kept.get(backend)) {
+                (Some(tools), _) => (Knowledge::Live, tools),
+                (None, Some(tools)) => (Knowledge::Kept, Arc::clone(tools)),
+                (None, None) => (Knowledge::Unknown, Arc::default()),
+            };
+            Listed {
+                backend: backend.clone(),
+                knowledge,
+                tools,
+            }
+        };
+        self.inner.slots.iter().map(one).collect()
     }
 
     /// The tool lists and their changes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::options::BackendName;
+use onecall_workflow::name::BackendName;
 
 #[derive(Clone, Debug)]
 pub struct BackendStatus {

@@ -91,7 +91,12 @@ impl Read {
     /// The path from the root as names, as far as it consists of names.
     pub fn root_names(&self) -> Option<Vec<&str>> {
         let segments = self.rooted.as_ref()?;
-        Some(segments.iter().map_while(|segment| segment.key.name()).collect())
+        Some(
+            segments
+                .iter()
+                .map_while(|segment| segment.key.name())
+                .collect(),
+        )
     }
 }
 

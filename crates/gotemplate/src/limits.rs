@@ -11,7 +11,10 @@ pub struct ParseLimits {
 
 impl Default for ParseLimits {
     fn default() -> Self {
-        Self { source_bytes_max: 8 << 20, block_depth_max: 20_000 }
+        Self {
+            source_bytes_max: 8 << 20,
+            block_depth_max: 20_000,
+        }
     }
 }
 
@@ -43,3 +46,5 @@ impl Default for RenderLimits {
 pub(crate) const PAREN_DEPTH_MAX: usize = 10_000;
 /// Nesting of JSON that `fromJson` reads; Go refuses the same number.
 pub(crate) const JSON_DEPTH_MAX: usize = 10_000;
+/// Nesting of a value that is handed out; dropping a JSON value goes as deep as it is nested.
+pub(crate) const VALUE_DEPTH_MAX: usize = 500;

@@ -35,7 +35,10 @@ pub struct ParseOptions<'a> {
 
 impl Default for ParseOptions<'_> {
     fn default() -> Self {
-        Self { name: "expand", limits: ParseLimits::default() }
+        Self {
+            name: "expand",
+            limits: ParseLimits::default(),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ pub mod evaluate;
 pub mod expression;
 pub mod name;
 pub mod output;
+pub mod parameters;
 pub mod plan;
 pub mod policy;
 pub mod scope;

@@ -224,15 +224,17 @@ impl Compiler<'_> {
         let commands = self.tree.children(parts.commands);
         let last = commands[commands.len() - 1];
         let arguments = self.tree.arguments(last);
-        if commands.len() == 1 && arguments.len() == 1 && !self.tree.has_nested_declarations {
-            if let Some(operand) = self.simple(arguments[0]) {
-                self.at = arguments[0];
-                if !self.not_a_command(operand.kind) {
-                    let index = push(&mut self.program.operands, operand);
-                    self.emit(Op::EmitOperand(index));
-                }
-                return;
+        if commands.len() == 1
+            && arguments.len() == 1
+            && !self.tree.has_nested_declarations
+            && let Some(operand) = self.simple(arguments[0])
+        {
+            self.at = arguments[0];
+            if !self.not_a_command(operand.kind) {
+                let index = push(&mut self.program.operands, operand);
+                self.emit(Op::EmitOperand(index));
             }
+            return;
         }
         let emits = command::writes_text(self.tree.node(arguments[0]).kind);
         if !emits {

@@ -68,7 +68,7 @@ pub(crate) fn urlquery(out: &mut Vec<u8>, text: &[u8], budget: &Budget) -> Outco
         for &byte in chunk {
             match byte {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                    out.push(byte)
+                    out.push(byte);
                 }
                 b' ' => out.push(b'+'),
                 _ => out.extend([

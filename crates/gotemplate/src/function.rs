@@ -75,10 +75,13 @@ impl Function {
 
     pub(crate) fn signature(self) -> Signature {
         let (fixed, variadic) = match self {
-            Function::And | Function::Or | Function::Call | Function::Index | Function::Slice => {
-                (1, true)
-            }
-            Function::Eq | Function::Printf => (1, true),
+            Function::And
+            | Function::Or
+            | Function::Call
+            | Function::Index
+            | Function::Slice
+            | Function::Eq
+            | Function::Printf => (1, true),
             Function::Html
             | Function::Js
             | Function::Urlquery

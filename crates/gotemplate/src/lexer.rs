@@ -333,8 +333,7 @@ impl<'s> Lexer<'s> {
     /// Whether what stands here may follow a name.
     fn at_terminator(&self) -> bool {
         match self.byte() {
-            None => true,
-            Some(b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
+            None | Some(b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
             Some(byte) => is_space(byte) || self.bytes()[self.pos..].starts_with(b"}}"),
         }
     }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
+mod analyse;
 mod analysis;
 mod budget;
 mod compare;

@@ -167,7 +167,7 @@ impl<'a> Machine<'a> {
             }
             Op::Emit(node) => return self.emit(self.accumulator, node, pc),
             Op::Load(index) => {
-                self.accumulator = self.fetch(self.code.program.operands[index as usize])?
+                self.accumulator = self.fetch(self.code.program.operands[index as usize])?;
             }
             Op::Call(index) => return self.call(index, pc),
             Op::Unwrap => self.accumulator = self.accumulator.unwrapped(),
@@ -188,7 +188,7 @@ impl<'a> Machine<'a> {
                     self.accumulator = self.settled(self.accumulator)?;
                 }
             }
-            Op::NextRound { body } => return self.next_round(body, pc),
+            Op::NextRound { body } => return Ok(self.next_round(body, pc)),
             _ => return self.rare(op, pc),
         }
         Ok(pc + 1)
@@ -255,7 +255,8 @@ impl<'a> Machine<'a> {
                 self.note_missing(value, node);
             }
             _ => {
-                Printer::new(&mut self.out, self.mode, &mut self.budget, self.arena).plain(value)?
+                Printer::new(&mut self.out, self.mode, &mut self.budget, self.arena)
+                    .plain(value)?;
             }
         }
         Ok(pc + 1)
@@ -271,16 +272,17 @@ impl<'a> Machine<'a> {
         let (base, names) = match operand.kind {
             OperandKind::Dot(names) => (self.dot, names),
             OperandKind::Dollar(names) => (self.dollar, names),
-            OperandKind::Variable(slot, names) => match self.variable(slot) {
-                Some(value) => (value, names),
-                None => {
+            OperandKind::Variable(slot, names) => {
+                if let Some(value) = self.variable(slot) {
+                    (value, names)
+                } else {
                     self.blame = Some(operand.at);
                     let place = self.code.tree.node(operand.node).place;
                     let text = &self.code.source[place.range()];
                     let name = text.split('.').next().unwrap_or(text);
                     return fail(format!("undefined variable: {name}"));
                 }
-            },
+            }
             OperandKind::Constant(index) => return Ok(self.constant(index)),
             OperandKind::Nil => return Ok(Val::None(Absence::Null)),
             OperandKind::Stack => return Ok(self.pop()),

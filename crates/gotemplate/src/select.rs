@@ -47,13 +47,14 @@ impl<'a> Selector<'a> {
             Val::Nil(_) => return fail(format!("nil pointer evaluating interface {{}}.{name}")),
             Val::Raw(text) if json_read::is_object(text) => json_read::field(text, name)
                 .map(|text| json_read::found(text, self.mode, self.arena)),
-            _ => match value.map() {
-                Some(map) => map.get(name, self.mode),
-                None => {
+            _ => {
+                if let Some(map) = value.map() {
+                    map.get(name, self.mode)
+                } else {
                     let kind = receiver_type(value, from_container);
                     return fail(format!("can't evaluate field {name} in type {kind}"));
                 }
-            },
+            }
         };
         match found {
             Some(value) => Ok(value),
@@ -137,10 +138,9 @@ impl<'a> Selector<'a> {
     fn place(self, index: Val<'a>, max: usize, kind: Option<&str>) -> Outcome<usize> {
         let number = match index {
             _ if kind.is_some() && self.mode == Mode::Go => None,
-            Val::Int(number) => Some(number),
+            Val::Int(number) | Val::Whole(number) => Some(number),
             Val::Byte(number) => Some(i64::from(number)),
             Val::None(_) | Val::Nil(_) => return fail("cannot index slice/array with nil"),
-            Val::Whole(number) => Some(number),
             Val::Fraction(number) | Val::Float(number)
                 if self.mode == Mode::Workflow && number.fract() == 0.0 =>
             {
@@ -206,7 +206,7 @@ impl<'a> Selector<'a> {
     }
 }
 
-fn key_text<'a>(index: Val<'a>) -> Outcome<&'a [u8]> {
+fn key_text(index: Val<'_>) -> Outcome<&[u8]> {
     match index {
         Val::Str(text) => Ok(text),
         Val::None(_) | Val::Nil(_) => fail("value is nil; should be of type string"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use serde_json::Value;
 
+use crate::analyse::analyse;
 use crate::analysis::Analysis;
 use crate::compile::compile;
 use crate::context::Node;
@@ -126,7 +127,7 @@ impl Template {
 
     /// What the template reads and calls.
     pub fn analysis(&self) -> Analysis {
-        Analysis::default()
+        analyse(&self.inner.source, &self.inner.tree, &self.inner.name)
     }
 
     fn code(&self) -> Code<'_> {

@@ -51,7 +51,7 @@ fn print<'t>(
         Kind::Nil => out.push_str("nil"),
         Kind::Bool(value) => out.push_str(if value { "true" } else { "false" }),
         Kind::Number(_) | Kind::String(_) | Kind::Text => {
-            out.push_str(&source[syntax.place.range()])
+            out.push_str(&source[syntax.place.range()]);
         }
         Kind::Identifier(function) => out.push_str(function.name()),
         Kind::Field(run) => push_names(tree, source, run, ".", out),
@@ -115,7 +115,7 @@ fn push_names(tree: &Tree, source: &str, run: Run, before: &str, out: &mut Strin
     }
 }
 
-fn push_separated<'t>(parts: &mut Vec<Part<'t>>, nodes: &[NodeId], separator: &'static str) {
+fn push_separated(parts: &mut Vec<Part<'_>>, nodes: &[NodeId], separator: &'static str) {
     for (at, &node) in nodes.iter().enumerate() {
         if at > 0 {
             parts.push(Part::Text(separator));

@@ -79,14 +79,11 @@ pub(crate) fn push_verb(out: &mut Vec<u8>, value: f64, verb: u8, precision: Opti
     match verb {
         b'e' | b'E' => {
             push_sign(out, value);
-            match precision {
-                Some(places) => {
-                    push_exponent_form(out, &rounded(value.abs(), places + 1), places, verb)
-                }
-                None => {
-                    let decimal = shortest(value.abs());
-                    push_exponent_form(out, &decimal, decimal.digits.len().saturating_sub(1), verb);
-                }
+            if let Some(places) = precision {
+                push_exponent_form(out, &rounded(value.abs(), places + 1), places, verb);
+            } else {
+                let decimal = shortest(value.abs());
+                push_exponent_form(out, &decimal, decimal.digits.len().saturating_sub(1), verb);
             }
         }
         b'f' => push_fixed(out, value, precision),
@@ -106,16 +103,13 @@ fn push_sign(out: &mut Vec<u8>, value: f64) {
 fn push_fixed(out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
     use std::io::Write as _;
     push_sign(out, value);
-    match precision {
-        Some(places) => {
-            // Writing to a vector cannot fail.
-            let _ = write!(out, "{:.*}", places.min(PLACES_MAX), value.abs());
-            out.resize(out.len() + places.saturating_sub(PLACES_MAX), b'0');
-        }
-        None => {
-            let decimal = shortest(value.abs());
-            push_plain(out, &decimal, fraction_places(&decimal));
-        }
+    if let Some(places) = precision {
+        // Writing to a vector cannot fail.
+        let _ = write!(out, "{:.*}", places.min(PLACES_MAX), value.abs());
+        out.resize(out.len() + places.saturating_sub(PLACES_MAX), b'0');
+    } else {
+        let decimal = shortest(value.abs());
+        push_plain(out, &decimal, fraction_places(&decimal));
     }
 }
 
@@ -298,7 +292,7 @@ fn push_hexadecimal(out: &mut Vec<u8>, value: f64, verb: u8, precision: Option<u
     };
     match precision {
         None if value.to_bits() << 12 != 0 || !value.is_normal() && value != 0.0 => {
-            push_all_hex(out, &mut hex)
+            push_all_hex(out, &mut hex);
         }
         None | Some(0) => {}
         Some(places) => {

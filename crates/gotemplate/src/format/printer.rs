@@ -10,6 +10,10 @@ use crate::unicode;
 use crate::value::{Entry, ListView, Val};
 
 /// Flags, width and precision of one verb.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in a format"
+)]
 #[derive(Clone, Copy, Default)]
 pub(super) struct Flags {
     pub(super) width: Option<usize>,
@@ -126,7 +130,7 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn pointer(&mut self, value: Val<'a>) -> Outcome<()> {
         let address = match value {
             Val::NilMap => 0,
-            _ if is_container(value) => 0xc000_0b20_00,
+            _ if is_container(value) => 0x00c0_000b_2000,
             _ => return self.bad_verb(value, 'p'),
         };
         let sharp = self.flags.sharp;

@@ -181,9 +181,8 @@ impl<'a> Printer<'_, 'a> {
                 push_float(self.out, number);
                 Ok(())
             }
-            'v' => self.float(number, b'g', None),
             'b' => self.float(number, b'b', None),
-            'g' => self.float(number, b'g', None),
+            'v' | 'g' => self.float(number, b'g', None),
             'G' => self.float(number, b'G', None),
             'x' => self.float(number, b'x', None),
             'X' => self.float(number, b'X', None),

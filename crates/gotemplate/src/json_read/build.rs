@@ -92,15 +92,15 @@ fn word<'a>(at: &mut usize, end: usize, value: Val<'a>) -> Val<'a> {
 fn close<'a>(open: &Open<'a>, entries: &mut Vec<Entry<'a>>, arena: &'a Bump) -> Val<'a> {
     let own = &mut entries[open.mark..];
     let value = if open.is_object {
-        if !own.is_sorted_by(|left, right| left.0 < right.0) {
+        if own.is_sorted_by(|left, right| left.0 < right.0) {
+            Val::Map(arena.alloc_slice_copy(own))
+        } else {
             // A stable sort keeps equal keys in order; the last of them is the one that counts.
             own.sort_by(|left, right| left.0.cmp(right.0));
             let unique =
                 (0..own.len()).filter(|&at| own.get(at + 1).is_none_or(|next| next.0 != own[at].0));
             let unique: Vec<usize> = unique.collect();
             Val::Map(arena.alloc_slice_fill_iter(unique.into_iter().map(|at| own[at])))
-        } else {
-            Val::Map(arena.alloc_slice_copy(own))
         }
     } else {
         Val::List(arena.alloc_slice_fill_iter(own.iter().map(|entry| entry.1)))

@@ -86,11 +86,7 @@ pub(crate) fn check(text: &[u8]) -> Outcome<&[u8]> {
             "json: cannot unmarshal number {number} into Go value of type float64"
         ));
     }
-    let end = text
-        .iter()
-        .rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
-        .map_or(start, |last| last + 1);
-    Ok(&text[start..end])
+    Ok(text[start..].trim_ascii_end())
 }
 
 /// Whether a scalar is a number beyond float64.

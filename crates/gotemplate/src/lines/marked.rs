@@ -68,7 +68,7 @@ impl Marked {
         if let Marked::Json(value) = self {
             match value.take() {
                 Value::Array(list) => {
-                    *self = Marked::List(list.into_iter().map(Marked::Json).collect())
+                    *self = Marked::List(list.into_iter().map(Marked::Json).collect());
                 }
                 Value::Object(map) => {
                     *self = Marked::Object(

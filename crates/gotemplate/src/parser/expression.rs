@@ -30,7 +30,7 @@ enum Next {
     Command,
 }
 
-impl<'s> Parser<'s> {
+impl Parser<'_> {
     /// Parses a pipeline up to `end`.
     pub(super) fn pipeline(
         &mut self,
@@ -71,12 +71,11 @@ impl<'s> Parser<'s> {
                 next = Next::Command;
                 continue;
             }
-            next = match self.term(item)? {
-                Some(node) => self.operand(&mut open, node)?,
-                None => {
-                    self.scope.tokens.backup();
-                    self.after_operand(&mut open)?
-                }
+            next = if let Some(node) = self.term(item)? {
+                self.operand(&mut open, node)?
+            } else {
+                self.scope.tokens.backup();
+                self.after_operand(&mut open)?
             };
         }
     }

@@ -107,7 +107,7 @@ impl Parser<'_> {
                 } else {
                     " in action"
                 };
-                message.push_str(&format!("{word} started at {}:{line}", self.name));
+                message = format!("{message}{word} started at {}:{line}", self.name);
             }
         }
         self.fault(message)
@@ -124,7 +124,7 @@ fn describe(token: Token, text: &str) -> String {
     }
     if text.len() > 10 {
         let cut = text.char_indices().nth(10).map_or(text.len(), |(at, _)| at);
-        return format!("{}...", quoted(text[..cut].as_bytes()));
+        return format!("{}...", quoted(&text.as_bytes()[..cut]));
     }
     quoted(text.as_bytes())
 }

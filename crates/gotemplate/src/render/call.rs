@@ -148,7 +148,7 @@ impl<'a> Machine<'a> {
                 self.selector
                     .slice(values[0], &values[1..], self.held(call, values))
             }
-            Function::FromJson => self.from_json(values[0], call.lazy),
+            Function::FromJson => self.read_json(values[0], call.lazy),
             Function::Call => self.call_value(operands, values[0]),
             Function::And | Function::Or => {
                 Ok(values.last().copied().unwrap_or(Val::None(Absence::Null)))
@@ -205,7 +205,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn from_json(&mut self, value: Val<'a>, lazy: bool) -> Outcome<Val<'a>> {
+    fn read_json(&mut self, value: Val<'a>, lazy: bool) -> Outcome<Val<'a>> {
         let Val::Str(text) = value else {
             return fail("expected string");
         };

@@ -115,12 +115,13 @@ impl<'a> Machine<'a> {
         true
     }
 
-    pub(super) fn next_round(&mut self, body: Target, pc: usize) -> Outcome<usize> {
+    /// Where to go on after a round.
+    pub(super) fn next_round(&mut self, body: Target, pc: usize) -> usize {
         if self.advance() {
-            return Ok(body as usize);
+            return body as usize;
         }
         self.leave_range();
-        Ok(pc + 1)
+        pc + 1
     }
 
     pub(super) fn leave_range(&mut self) {

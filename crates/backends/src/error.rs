@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onecall_mcp::{RpcError, ShapeError, code};
 
-use crate::options::BackendName;
+use onecall_workflow::name::BackendName;
 
 /// A set of backends that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum CallError {
     #[error("backend `{backend}` answered with an error: {error}")]
     Rpc {
         backend: BackendName,
-        error: RpcError,
+        error: Box<RpcError>,
     },
     #[error("backend `{backend}` refused us with HTTP status {status}")]
     Denied { backend: BackendName, status: u16 },
@@ -170,7 +170,10 @@ impl RequestError {
                 retry_in: None,
             },
             Self::Lost(reason) => CallError::UnknownOutcome { backend, reason },
-            Self::Rpc(error) => CallError::Rpc { backend, error },
+            Self::Rpc(error) => CallError::Rpc {
+                backend,
+                error: Box::new(error),
+            },
             Self::Denied(status) => CallError::Denied { backend, status },
             Self::Limit(what) => CallError::Limit { backend, what },
             Self::Malformed(fault) => CallError::Malformed { backend, fault },

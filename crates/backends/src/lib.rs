@@ -5,8 +5,11 @@
 
 mod backoff;
 mod call;
+mod catalog;
 mod client;
+mod conflict;
 mod error;
+mod http;
 mod limits;
 mod link;
 mod negotiate;
@@ -14,15 +17,19 @@ mod options;
 mod pool;
 mod process;
 mod slot;
+mod sse;
 mod status;
 mod stderr;
 mod wire;
 
 pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink};
+pub use catalog::{
+    CatalogOptions, Listed, Notice, Strategy, ToolOverride, ToolRule, Visibility, merge,
+};
 pub use error::{CallError, ConnectError, StartError};
+pub use onecall_workflow::name::BackendName;
 pub use options::{
-    BackendName, BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions,
-    TransportOptions,
+    BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,
 };
 pub use pool::{Backends, ToolLists};
 pub use status::{BackendState, BackendStatus};

@@ -1,40 +1,12 @@
 //! What a backend is started with, complete and checked by whoever builds it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use onecall_mcp::Era;
+use onecall_workflow::name::BackendName;
 
 use crate::limits;
-
-/// The name of a backend in configuration, status and tool references.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BackendName(Arc<str>);
-
-impl BackendName {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for BackendName {
-    fn from(name: &str) -> Self {
-        Self(name.into())
-    }
-}
-
-impl From<String> for BackendName {
-    fn from(name: String) -> Self {
-        Self(name.into())
-    }
-}
-
-impl std::fmt::Display for BackendName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
 
 /// Who we are to the backends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! All backends of a process, by name. Each lives by itself; this only finds them and gathers
 //! their tool lists.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -9,10 +10,14 @@ use onecall_mcp::{CallAnswer, Tool};
 use tokio::sync::watch;
 
 use crate::call::Call;
+use crate::catalog::Listed;
+use crate::client::Target;
 use crate::error::{CallError, StartError};
-use crate::options::{BackendName, BackendOptions, ClientInfo};
+use crate::options::{BackendOptions, ClientInfo};
 use crate::slot::{Publish, Slot};
 use crate::status::BackendStatus;
+use onecall_workflow::catalog::Knowledge;
+use onecall_workflow::name::BackendName;
 
 /// The backends. Cheap to clone; [`Backends::shutdown`] ends them politely.
 #[derive(Clone)]
@@ -42,11 +47,19 @@ impl Backends {
                 return Err(StartError::SameName(name.clone()));
             }
         }
+        let targets: Vec<_> = options
+            .into_iter()
+            .map(Target::new)
+            .collect::<Result<_, _>>()?;
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
-            let slots = options.into_iter().map(|options| {
-                let publish = publisher(inner.clone(), options.name.clone(), Arc::clone(&order));
-                let name = options.name.clone();
-                (name, Slot::start(options, client, false, publish))
+            let slots = targets.into_iter().map(|target| {
+                let publish = publisher(
+                    inner.clone(),
+                    target.options.name.clone(),
+                    Arc::clone(&order),
+                );
+                let name = target.options.name.clone();
+                (name, Slot::start(target, client, false, publish))
             });
             Inner {
                 slots: slots.collect(),
@@ -77,6 +90,24 @@ impl Backends {
         let listed = self.inner.slots.values().map(|slot| slot.listed());
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
         Arc::clone(&self.inner.lists.borrow())
+    }
+
+    /// Every backend with its list: the live one, else the one kept from an earlier process, else
+    /// none. What `merge` takes.
+    pub fn listed(&self, kept: &BTreeMap<BackendName, Arc<[Tool]>>) -> Vec<Listed> {
+        let one = |(backend, slot): (&BackendName, &Arc<Slot>)| {
+            let (knowledge, tools) = match (slot.known_tools(), kept.get(backend)) {
+                (Some(tools), _) => (Knowledge::Live, tools),
+                (None, Some(tools)) => (Knowledge::Kept, Arc::clone(tools)),
+                (None, None) => (Knowledge::Unknown, Arc::default()),
+            };
+            Listed {
+                backend: backend.clone(),
+                knowledge,
+                tools,
+            }
+        };
+        self.inner.slots.iter().map(one).collect()
     }
 
     /// The tool lists and their changes.

@@ -4,7 +4,7 @@
 use crate::event::{Event, Outcome, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::state::{
-    ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
+    Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
 };
 use std::sync::Arc;
 
@@ -93,11 +93,15 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.deadline = *deadline;
         }
         What::Held { slot, reason } => {
-            state.held.insert(*slot, reason.clone());
+            state.held.insert(
+                *slot,
+                Held {
+                    reason: reason.clone(),
+                    since: at,
+                },
+            );
         }
-        What::HeldResolved { slot, .. } => {
-            state.held.remove(slot);
-        }
+        What::HeldResolved { slot, .. } => held_resolved(state, *slot, at),
         What::RemainingSkipped { step } => state.skipping_after = Some(*step),
         What::RunEnded { end } => {
             state.end = Some(end.clone());
@@ -225,6 +229,23 @@ fn step_ended(state: &mut State, event: &Event) {
         if other.unmet == 0 && other.status.0 == Status::Pending {
             state.ready.insert(*dependent);
         }
+    }
+}
+
+/// The time a slot was held does not count against its deadlines.
+fn held_resolved(state: &mut State, slot: Slot, at: Timestamp) {
+    let Some(held) = state.held.remove(&slot) else {
+        return;
+    };
+    let stood = at.since(held.since);
+    let later = |deadline: &mut Option<Timestamp>| {
+        *deadline = deadline.map(|deadline| deadline.plus(stood));
+    };
+    if let Some(step) = state.steps.get_mut(slot.step as usize) {
+        later(&mut step.deadline);
+    }
+    if let Some((each, item)) = item_of(state, slot) {
+        later(&mut each.states[item].deadline);
     }
 }
 

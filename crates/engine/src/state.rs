@@ -34,7 +34,7 @@ pub struct State {
     /// Questions that wait for an answer, by step.
     pub questions: BTreeMap<u32, OpenQuestion>,
     /// Slots whose call has an unknown outcome that a person must resolve.
-    pub held: BTreeMap<Slot, String>,
+    pub held: BTreeMap<Slot, Held>,
     pub skipping_after: Option<u32>,
     pub ended_steps: u32,
     pub calls_started: u64,
@@ -158,6 +158,13 @@ pub struct Wait {
     pub deadline: Option<Timestamp>,
 }
 
+/// A call with an unknown outcome. Its deadlines stand still until a person has decided.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub reason: String,
+    pub since: Timestamp,
+}
+
 #[derive(Clone, Debug)]
 pub struct OpenQuestion {
     pub round: u32,
@@ -219,6 +226,11 @@ impl State {
             None => Some(&step.work),
             Some(item) => Some(&step.each.as_ref()?.states.get(item as usize)?.work),
         }
+    }
+
+    /// Whether a call of the step waits for a person's decision.
+    pub fn is_held(&self, step: u32) -> bool {
+        self.held.keys().any(|slot| slot.step == step)
     }
 
     /// Nothing moves the run on but people and time.

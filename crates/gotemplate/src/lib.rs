@@ -7,13 +7,37 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
+mod analyse;
 mod analysis;
+mod budget;
+mod compare;
+mod compile;
 mod context;
 mod error;
+mod escape;
+mod format;
+mod function;
+mod halt;
+mod json_read;
+mod json_value;
+mod json_write;
+mod lexer;
 mod limits;
+pub mod lines;
+mod literal;
 mod options;
+mod parser;
+mod program;
+mod quote;
+mod render;
+mod select;
 mod span;
 mod template;
+mod tree;
+mod tree_text;
+mod unicode;
+mod unicode_tables;
+mod value;
 
 pub use analysis::{Analysis, Base, Dot, FunctionUse, Key, Read, Segment};
 pub use context::{List, Node, Object};

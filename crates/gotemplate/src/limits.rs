@@ -46,3 +46,5 @@ impl Default for RenderLimits {
 pub(crate) const PAREN_DEPTH_MAX: usize = 10_000;
 /// Nesting of JSON that `fromJson` reads; Go refuses the same number.
 pub(crate) const JSON_DEPTH_MAX: usize = 10_000;
+/// Nesting of a value that is handed out; dropping a JSON value goes as deep as it is nested.
+pub(crate) const VALUE_DEPTH_MAX: usize = 500;

@@ -3,13 +3,24 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bumpalo::Bump;
 use serde_json::Value;
 
+use crate::analyse::analyse;
 use crate::analysis::Analysis;
+use crate::compile::compile;
 use crate::context::Node;
-use crate::error::{ParseError, RenderError};
+use crate::error::{ParseError, RenderError, RenderErrorKind};
+use crate::halt::Halt;
+use crate::json_value::to_json;
 use crate::options::{ParseOptions, RenderOptions};
+use crate::parser::parse_tree;
+use crate::program::{Op, OperandKind, Program};
+use crate::render::{Code, Machine, Stop};
 use crate::span::Span;
+use crate::tree::{Kind, NodeId, Tree};
+use crate::tree_text::node_text;
+use crate::value::{Val, json_field};
 
 /// A parsed and compiled template. Cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
@@ -19,7 +30,10 @@ pub struct Template {
 
 #[derive(Debug)]
 struct Inner {
+    name: String,
     source: String,
+    tree: Tree,
+    program: Program,
 }
 
 /// What a rendering gave.
@@ -58,11 +72,17 @@ pub enum Evaluated<'a> {
 }
 
 /// Reads a template.
-pub fn parse(source: &str, _options: &ParseOptions<'_>) -> Result<Template, ParseError> {
+pub fn parse(source: &str, options: &ParseOptions<'_>) -> Result<Template, ParseError> {
+    let tree = parse_tree(source, options)?;
+    let program = compile(source, &tree, options.name);
+    let inner = Inner {
+        name: options.name.to_owned(),
+        source: source.to_owned(),
+        tree,
+        program,
+    };
     Ok(Template {
-        inner: Arc::new(Inner {
-            source: source.to_owned(),
-        }),
+        inner: Arc::new(inner),
     })
 }
 
@@ -75,17 +95,47 @@ impl Template {
     /// Whether the text holds exactly one action, a pipeline without declaration, and otherwise only comments and
     /// trimmed blanks, so that [`Template::value`] keeps the type.
     pub fn is_whole_value(&self) -> bool {
-        false
+        self.only_pipe().is_some()
     }
 
     /// Whether the text holds no action at all, so that rendering always gives the same text.
     pub fn is_constant(&self) -> bool {
-        true
+        let tree = &self.inner.tree;
+        !tree.has_definitions
+            && tree
+                .nodes
+                .iter()
+                .all(|node| matches!(node.kind, Kind::Text))
+    }
+
+    /// The pipeline of a whole-value template.
+    fn only_pipe(&self) -> Option<NodeId> {
+        let tree = &self.inner.tree;
+        let [root] = tree.definitions.as_slice() else {
+            return None;
+        };
+        let &[node] = tree.children(root.list) else {
+            return None;
+        };
+        match tree.node(node).kind {
+            Kind::Action(pipe) if !tree.has_definitions && tree.pipe(pipe).variables.len == 0 => {
+                Some(pipe)
+            }
+            _ => None,
+        }
     }
 
     /// What the template reads and calls.
     pub fn analysis(&self) -> Analysis {
-        Analysis::default()
+        analyse(&self.inner.source, &self.inner.tree, &self.inner.name)
+    }
+
+    fn code(&self) -> Code<'_> {
+        Code {
+            source: &self.inner.source,
+            tree: &self.inner.tree,
+            program: &self.inner.program,
+        }
     }
 
     /// Renders to text.
@@ -94,11 +144,27 @@ impl Template {
         root: impl Into<Node<'a>>,
         options: &RenderOptions,
     ) -> Result<Rendered, RenderError> {
-        let (_, _) = (root.into(), options);
+        let arena = Bump::new();
+        let root = Val::from_node(root.into(), options.mode);
+        let mut machine = Machine::new(self.code(), root, options, &arena);
+        machine.render().map_err(|stop| self.error(stop))?;
+        let missing = self.spans(&machine.missing);
         Ok(Rendered {
-            bytes: self.inner.source.clone().into_bytes(),
-            missing: Vec::new(),
+            bytes: machine.out,
+            missing,
         })
+    }
+
+    fn spans(&self, nodes: &[NodeId]) -> Vec<Span> {
+        let mut spans: Vec<Span> = nodes.iter().map(|&node| self.span(node)).collect();
+        spans.sort_unstable();
+        spans.dedup();
+        spans
+    }
+
+    fn span(&self, node: NodeId) -> Span {
+        let place = self.inner.tree.node(node).place;
+        Span::new(place.start as usize, place.end as usize)
     }
 
     /// Evaluates to a value. For a template that is no whole value this is the rendered text as a string,
@@ -108,10 +174,86 @@ impl Template {
         root: impl Into<Node<'a>>,
         options: &RenderOptions,
     ) -> Result<Evaluated<'a>, RenderError> {
-        let rendered = self.render(root, options)?;
-        Ok(match rendered.missing.first() {
-            Some(&span) => Evaluated::Missing(span),
-            None => Evaluated::Value(Cow::Owned(Value::String(rendered.into_string()))),
-        })
+        let root = root.into();
+        let Some(pipe) = self.only_pipe() else {
+            let rendered = self.render(root, options)?;
+            return Ok(match rendered.missing.first() {
+                Some(&span) => Evaluated::Missing(span),
+                None => Evaluated::Value(Cow::Owned(Value::String(rendered.into_string()))),
+            });
+        };
+        if let Some(value) = self.borrowed(root) {
+            return Ok(Evaluated::Value(Cow::Borrowed(value)));
+        }
+        let arena = Bump::new();
+        let mut machine = Machine::new(
+            self.code(),
+            Val::from_node(root, options.mode),
+            options,
+            &arena,
+        );
+        let value = machine.value().map_err(|stop| self.error(stop))?;
+        if let Some(&node) = machine.missing.first() {
+            return Ok(Evaluated::Missing(self.span(node)));
+        }
+        if value.is_missing() {
+            return Ok(Evaluated::Missing(self.span(pipe)));
+        }
+        match to_json(value, options.mode, &arena) {
+            Ok(value) => Ok(Evaluated::Value(Cow::Owned(value))),
+            Err(halt) => Err(self.error(Stop {
+                halt,
+                at: pipe,
+                definition: 0,
+            })),
+        }
+    }
+
+    /// The JSON value a bare path leads to, if it leads to one and nothing about it is special.
+    fn borrowed<'a>(&self, root: Node<'a>) -> Option<&'a Value> {
+        let program = &self.inner.program;
+        let Some(&Op::EmitOperand(index)) = program.ops.first() else {
+            return None;
+        };
+        let (OperandKind::Dot(names) | OperandKind::Dollar(names)) =
+            program.operands[index as usize].kind
+        else {
+            return None;
+        };
+        let mut node = root;
+        for place in self.inner.tree.names(names) {
+            let name = &self.inner.source[place.range()];
+            node = match node {
+                Node::Json(Value::Object(map)) => Node::Json(json_field(map, name)?),
+                Node::Object(object) => object.get(name)?,
+                _ => return None,
+            };
+        }
+        match node {
+            Node::Json(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn error(&self, stop: Stop) -> RenderError {
+        let (tree, source) = (&self.inner.tree, &self.inner.source);
+        let (kind, message) = match *stop.halt {
+            Halt::Fail(message) => (RenderErrorKind::Execution, message),
+            Halt::MissingKey(message) => (RenderErrorKind::MissingKey, message),
+            Halt::Limit(message) => (RenderErrorKind::Limit, message),
+        };
+        let before = &source.as_bytes()[..tree.node(stop.at).position as usize];
+        let line = 1 + memchr::memchr_iter(b'\n', before).count();
+        let column = memchr::memrchr(b'\n', before)
+            .map_or(before.len(), |newline| before.len() - newline - 1);
+        let definition = &tree.definitions[stop.definition as usize];
+        RenderError {
+            kind,
+            location: format!("{}:{line}:{column}", self.inner.name),
+            template: String::from_utf8_lossy(&definition.name).into_owned(),
+            context: node_text(tree, source, stop.at),
+            message,
+            span: self.span(stop.at),
+        }
     }
 }

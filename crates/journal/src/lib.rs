@@ -8,6 +8,10 @@ mod memory;
 mod open;
 mod owner;
 mod record;
+mod sqlite;
+#[cfg(test)]
+mod suite;
 
 pub use memory::{MemoryJournal, MemoryStore};
-pub use open::{OpenStoreError, Options, Retention};
+pub use open::{OpenStoreError, Options, Retention, open};
+pub use sqlite::{Counts, SqliteJournal};

@@ -12,8 +12,13 @@ pub(crate) const GROUP_MAX: usize = 256;
 pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Limit: how long one process waits for the write lock that another one holds.
 pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Limit: runs compacted between two groups of appends.
-pub(crate) const COMPACT_MAX: usize = 16;
+/// Limit: runs, and about how many bytes of events, compacted in one transaction.
+pub(crate) const COMPACT_MAX: usize = 64;
+pub(crate) const COMPACT_BYTES: usize = 4 * 1024 * 1024;
+/// Limit: a finished run with more bytes of events than this stays in the log.
+pub(crate) const ARCHIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long finished runs gather before they are compacted together.
+pub(crate) const COMPACT_DELAY: Duration = Duration::from_millis(100);
 /// Limit: runs removed by one call of `maintain`.
 pub(crate) const REMOVE_MAX: usize = 64;
 /// Limit: runs named by one call of `claimable`.
@@ -32,4 +37,4 @@ pub(crate) const CHECKPOINT_BYTES: usize = 4 * 1024 * 1024;
 /// Limit: pages in the write-ahead log before a commit makes the checkpoint itself.
 pub(crate) const WAL_PAGES_MAX: u32 = 16 * 1024;
 /// Limit: nesting of stored values is not bounded by the parser; the stack of the reading thread bounds it.
-pub(crate) const READER_STACK_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const READER_STACK_BYTES: usize = 16 * 1024 * 1024;

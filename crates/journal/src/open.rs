@@ -1,7 +1,10 @@
 //! Opening a store: where it lies, how long a lease holds, what is kept, and what may go wrong.
 
+use crate::sqlite;
 use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::Journal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
@@ -84,4 +87,9 @@ pub enum OpenStoreError {
     },
     #[error("cannot start a thread for the store")]
     Thread(#[source] std::io::Error),
+}
+
+/// Opens the SQLite store at `options.path`; makes it where there is none. Blocks until it is ready.
+pub fn open(options: Options) -> Result<Arc<dyn Journal>, OpenStoreError> {
+    Ok(Arc::new(sqlite::SqliteJournal::open(options)?))
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 /// An opening of the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
-    pub(crate) epoch: u64,
     pub(crate) process: Option<Process>,
     /// When it last said that it is alive.
     pub(crate) seen: Timestamp,
@@ -106,7 +105,6 @@ mod tests {
 
     fn owner(process: Option<Process>) -> Owner {
         Owner {
-            epoch: 1,
             process,
             seen: Timestamp::from_millis(1_000),
             lease: Duration::from_secs(10),

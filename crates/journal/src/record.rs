@@ -114,7 +114,7 @@ pub(crate) fn decode<E: From<DecodeError>>(
 }
 
 /// A value may lie deeper inside its event than the parser's own limit allows for what comes from outside.
-fn parse<'de, T: Deserialize<'de>>(line: &'de [u8]) -> Result<T, serde_json::Error> {
+pub(crate) fn parse<'de, T: Deserialize<'de>>(line: &'de [u8]) -> Result<T, serde_json::Error> {
     let mut parser = serde_json::Deserializer::from_slice(line);
     parser.disable_recursion_limit();
     let parsed = T::deserialize(&mut parser)?;

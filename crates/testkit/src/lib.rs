@@ -1,1 +1,2 @@
-//! Being built.
+//! What tests of other crates are made with: the simulator and the runner of cases written as documents.
+//! Nothing that runs in production knows this crate.

@@ -98,7 +98,6 @@ impl State {
         self.owners.insert(
             self.last_epoch,
             Owner {
-                epoch: self.last_epoch,
                 process: None,
                 seen: now,
                 lease,

@@ -1,0 +1,270 @@
+//! The tools of all backends merged into one catalog: overrides, then names, then what clients
+//! see. Pure: lists in, catalog out. Names are decided in `conflict`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use onecall_mcp::Tool;
+use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
+use onecall_workflow::name::{BackendName, ToolName};
+use onecall_workflow::workflow::Annotations;
+use serde_json::{Map, Value, json};
+
+use crate::conflict::{self, Candidate};
+
+/// How the tools of several backends become one list.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogOptions {
+    pub strategy: Strategy,
+    pub rules: Vec<ToolRule>,
+    /// List no backend tool at all; workflows can still use them.
+    pub exclude_all: bool,
+    /// Whether tools of a backend without a filter are listed.
+    pub default_visibility: Visibility,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// `{workload}` stands for the backend's name.
+    Prefix { format: String },
+    /// Names stay bare; of those that clash, the earliest backend here keeps its own.
+    Priority { order: Vec<BackendName> },
+    /// Names stay bare; every clash must be removed by an override.
+    Manual,
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        Self::Prefix {
+            format: "{workload}_".to_owned(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Visibility {
+    #[default]
+    Allow,
+    Deny,
+}
+
+/// What is special about the tools of one backend.
+#[derive(Clone, Debug)]
+pub struct ToolRule {
+    pub backend: BackendName,
+    /// Only these are listed; names after override, before prefix.
+    pub filter: Option<Vec<String>>,
+    /// By the backend's own name of the tool.
+    pub overrides: BTreeMap<String, ToolOverride>,
+    pub exclude_all: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ToolOverride {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub annotations: Annotations,
+}
+
+/// The list of one backend and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub backend: BackendName,
+    pub knowledge: Knowledge,
+    pub tools: Arc<[Tool]>,
+}
+
+/// Something in the merge that its owner should know. None of it stops the other tools.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Notice {
+    #[error(
+        "tool `{tool}` of backend `{backend}` has lost its name `{name}` to backend `{winner}`; call it as `{backend}.{tool}`"
+    )]
+    LostName {
+        backend: BackendName,
+        tool: String,
+        name: String,
+        winner: BackendName,
+    },
+    #[error(
+        "backends {} all have a tool `{name}`; give all but one another name by an override",
+        quoted(backends)
+    )]
+    Unresolved {
+        name: String,
+        backends: Vec<BackendName>,
+    },
+    #[error("backend `{backend}` has no tool `{tool}`, which an override names")]
+    NoSuchTool { backend: BackendName, tool: String },
+    #[error("backend `{backend}` has no tool `{tool}`, which its filter names")]
+    FilterMatchesNothing { backend: BackendName, tool: String },
+}
+
+impl Notice {
+    /// The set of names is not what the configuration asked for.
+    pub fn is_error(&self) -> bool {
+        match self {
+            Self::Unresolved { .. } => true,
+            Self::LostName { .. } | Self::NoSuchTool { .. } | Self::FilterMatchesNothing { .. } => {
+                false
+            }
+        }
+    }
+}
+
+/// Merges lists into a catalog. The order is that of the lists, then by the backends' own names.
+pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice>) {
+    let mut notices = Vec::new();
+    let mut candidates = Vec::new();
+    for list in lists {
+        let rule = options
+            .rules
+            .iter()
+            .find(|rule| rule.backend == list.backend);
+        candidates.extend(overridden(list, rule));
+        if let Some(rule) = rule.filter(|_| list.knowledge != Knowledge::Unknown) {
+            notices.extend(dangling(list, rule));
+        }
+    }
+    let (names, conflicts) = conflict::resolve(&candidates, &options.strategy);
+    notices.extend(conflicts);
+    let tools = candidates.into_iter().zip(names).map(|(candidate, name)| {
+        let listed = name.is_some() && is_listed(&candidate, options);
+        let tool = match &name {
+            Some(name) => candidate.tool.renamed(name),
+            None => candidate.tool,
+        };
+        CatalogTool {
+            name: name.map(|name| ToolName::from(name.as_str())),
+            backend: candidate.backend,
+            original: candidate.original,
+            listed,
+            tool,
+        }
+    });
+    let catalog = Catalog {
+        tools: tools.collect(),
+        backends: lists
+            .iter()
+            .map(|list| (list.backend.clone(), list.knowledge))
+            .collect(),
+    };
+    (catalog, notices)
+}
+
+fn overridden(list: &Listed, rule: Option<&ToolRule>) -> Vec<Candidate> {
+    let mut tools: Vec<&Tool> = list.tools.iter().collect();
+    tools.sort_by_key(|tool| tool.name());
+    let candidates = tools.into_iter().map(|tool| {
+        let change = rule.and_then(|rule| rule.overrides.get(tool.name()));
+        let name = change
+            .and_then(|change| change.name.as_deref())
+            .unwrap_or(tool.name());
+        Candidate {
+            backend: list.backend.clone(),
+            original: tool.name().to_owned(),
+            name: name.to_owned(),
+            is_overridden: change.is_some(),
+            tool: change.map_or_else(|| tool.clone(), |change| apply(tool, change)),
+        }
+    });
+    candidates.collect()
+}
+
+fn apply(tool: &Tool, change: &ToolOverride) -> Tool {
+    let mut tool = tool.clone();
+    if let Some(description) = &change.description {
+        tool = tool.with("description", json!(description));
+    }
+    let Annotations {
+        title,
+        read_only,
+        destructive,
+        idempotent,
+        open_world,
+    } = &change.annotations;
+    let hints = [
+        ("readOnlyHint", read_only),
+        ("destructiveHint", destructive),
+        ("idempotentHint", idempotent),
+        ("openWorldHint", open_world),
+    ];
+    let mut set = Map::new();
+    set.extend(
+        title
+            .as_ref()
+            .map(|title| ("title".to_owned(), json!(title))),
+    );
+    for (key, hint) in hints {
+        set.extend(hint.map(|hint| (key.to_owned(), json!(hint))));
+    }
+    if set.is_empty() {
+        return tool;
+    }
+    let mut annotations = tool.annotations().cloned().unwrap_or_default();
+    annotations.extend(set);
+    tool.with("annotations", Value::Object(annotations))
+}
+
+fn is_listed(candidate: &Candidate, options: &CatalogOptions) -> bool {
+    if options.exclude_all {
+        return false;
+    }
+    match options
+        .rules
+        .iter()
+        .find(|rule| rule.backend == candidate.backend)
+    {
+        Some(rule) if rule.exclude_all => false,
+        Some(ToolRule {
+            filter: Some(filter),
+            ..
+        }) => filter.contains(&candidate.name),
+        Some(_) | None => options.default_visibility == Visibility::Allow,
+    }
+}
+
+/// Overrides and filter entries that name no tool.
+fn dangling(list: &Listed, rule: &ToolRule) -> Vec<Notice> {
+    let own: HashSet<&str> = list.tools.iter().map(Tool::name).collect();
+    let backend = &list.backend;
+    let mut notices = Vec::new();
+    for tool in rule
+        .overrides
+        .keys()
+        .filter(|tool| !own.contains(tool.as_str()))
+    {
+        notices.push(Notice::NoSuchTool {
+            backend: backend.clone(),
+            tool: tool.clone(),
+        });
+    }
+    let renamed = |tool: &str| {
+        let change = rule.overrides.get(tool);
+        change
+            .and_then(|change| change.name.clone())
+            .unwrap_or_else(|| tool.to_owned())
+    };
+    let after: HashSet<String> = own.iter().map(|tool| renamed(tool)).collect();
+    for tool in rule
+        .filter
+        .iter()
+        .flatten()
+        .filter(|tool| !after.contains(*tool))
+    {
+        let (backend, tool) = (backend.clone(), tool.clone());
+        notices.push(Notice::FilterMatchesNothing { backend, tool });
+    }
+    notices
+}
+
+fn quoted(backends: &[BackendName]) -> String {
+    backends
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests;

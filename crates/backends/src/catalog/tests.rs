@@ -1,0 +1,173 @@
+//! The merge as a table: lists and options in, published names out.
+
+use super::*;
+
+fn lists(given: &[(&str, &[&str])]) -> Vec<Listed> {
+    let list = |(backend, tools): &(&str, &[&str])| Listed {
+        backend: BackendName::from(*backend),
+        knowledge: Knowledge::Live,
+        tools: tools
+            .iter()
+            .map(|name| Tool::from_value(json!({ "name": name, "icons": [] })).unwrap())
+            .collect(),
+    };
+    given.iter().map(list).collect()
+}
+
+/// `name=backend.original`, `(name)` where not listed, `-` where the name is lost.
+fn shown(catalog: &Catalog) -> Vec<String> {
+    let tool = |tool: &CatalogTool| {
+        let name = tool.name.as_ref().map_or("-", ToolName::as_str);
+        let name = if tool.listed || name == "-" {
+            name.to_owned()
+        } else {
+            format!("({name})")
+        };
+        format!("{name}={}.{}", tool.backend, tool.original)
+    };
+    catalog.tools.iter().map(tool).collect()
+}
+
+fn with(strategy: Strategy) -> CatalogOptions {
+    CatalogOptions {
+        strategy,
+        ..CatalogOptions::default()
+    }
+}
+
+fn rule(backend: &str, filter: Option<&[&str]>, overrides: &[(&str, ToolOverride)]) -> ToolRule {
+    ToolRule {
+        backend: backend.into(),
+        filter: filter.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
+        overrides: overrides
+            .iter()
+            .map(|(name, one)| ((*name).to_owned(), one.clone()))
+            .collect(),
+        exclude_all: false,
+    }
+}
+
+fn named(name: &str) -> ToolOverride {
+    ToolOverride {
+        name: Some(name.to_owned()),
+        ..ToolOverride::default()
+    }
+}
+
+const TWO: &[(&str, &[&str])] = &[("gh", &["list", "get"]), ("jira", &["get"])];
+
+#[test]
+fn prefix_names_every_tool_in_a_fixed_order() {
+    let (catalog, notices) = merge(&lists(TWO), &CatalogOptions::default());
+    assert_eq!(
+        shown(&catalog),
+        ["gh_get=gh.get", "gh_list=gh.list", "jira_get=jira.get"]
+    );
+    assert_eq!(notices, []);
+    assert_eq!(catalog.tools[0].tool.name(), "gh_get");
+    let dots = with(Strategy::Prefix {
+        format: "{workload}.".to_owned(),
+    });
+    assert_eq!(shown(&merge(&lists(TWO), &dots).0)[0], "gh.get=gh.get");
+    let fixed = with(Strategy::Prefix {
+        format: "x-".to_owned(),
+    });
+    let (catalog, notices) = merge(&lists(TWO), &fixed);
+    assert_eq!(
+        shown(&catalog),
+        ["x-get=gh.get", "x-list=gh.list", "-=jira.get"]
+    );
+    assert_eq!(notices.len(), 1);
+}
+
+#[test]
+fn priority_gives_a_clashing_name_to_the_first_in_order() {
+    let order = |names: &[&str]| {
+        with(Strategy::Priority {
+            order: names.iter().map(|&name| name.into()).collect(),
+        })
+    };
+    let (catalog, notices) = merge(&lists(TWO), &order(&["jira"]));
+    assert_eq!(
+        shown(&catalog),
+        ["-=gh.get", "list=gh.list", "get=jira.get"]
+    );
+    assert!(
+        notices[0].to_string().ends_with("call it as `gh.get`"),
+        "{}",
+        notices[0]
+    );
+    let (catalog, notices) = merge(&lists(TWO), &order(&["other"]));
+    assert_eq!(
+        shown(&catalog),
+        ["gh_get=gh.get", "list=gh.list", "jira_get=jira.get"]
+    );
+    assert_eq!(notices, []);
+}
+
+#[test]
+fn manual_withholds_only_what_clashes() {
+    let (catalog, notices) = merge(&lists(TWO), &with(Strategy::Manual));
+    assert_eq!(shown(&catalog), ["-=gh.get", "list=gh.list", "-=jira.get"]);
+    assert!(notices[0].is_error());
+    let mut options = with(Strategy::Manual);
+    options.rules = vec![rule("jira", None, &[("get", named("issue"))])];
+    let (catalog, notices) = merge(&lists(TWO), &options);
+    assert_eq!(
+        shown(&catalog),
+        ["get=gh.get", "list=gh.list", "issue=jira.get"]
+    );
+    assert_eq!(notices, []);
+}
+
+#[test]
+fn filters_hide_and_hidden_tools_stay_in_the_catalog() {
+    let filter = rule("gh", Some(&["fetch", "nope"]), &[("get", named("fetch"))]);
+    let mut options = CatalogOptions {
+        rules: vec![filter],
+        ..CatalogOptions::default()
+    };
+    let (catalog, notices) = merge(&lists(TWO), &options);
+    assert_eq!(
+        shown(&catalog),
+        ["gh_fetch=gh.get", "(gh_list)=gh.list", "jira_get=jira.get"]
+    );
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    options.default_visibility = Visibility::Deny;
+    assert_eq!(
+        shown(&merge(&lists(TWO), &options).0)[2],
+        "(jira_get)=jira.get"
+    );
+    options.exclude_all = true;
+    assert!(
+        merge(&lists(TWO), &options)
+            .0
+            .tools
+            .iter()
+            .all(|tool| !tool.listed)
+    );
+}
+
+#[test]
+fn overrides_change_what_is_listed_and_keep_the_rest() {
+    let change = ToolOverride {
+        description: Some("new".to_owned()),
+        annotations: Annotations {
+            read_only: Some(true),
+            ..Annotations::default()
+        },
+        ..ToolOverride::default()
+    };
+    let options = CatalogOptions {
+        rules: vec![rule("jira", None, &[("get", change), ("gone", named("x"))])],
+        ..CatalogOptions::default()
+    };
+    let (catalog, notices) = merge(&lists(TWO), &options);
+    let tool = &catalog.tools[2].tool;
+    assert_eq!(
+        (tool.description(), tool.hints().read_only),
+        (Some("new"), true)
+    );
+    assert!(tool.object().contains_key("icons"));
+    assert_eq!(notices.len(), 1);
+}

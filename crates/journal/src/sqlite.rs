@@ -1,0 +1,424 @@
+//! The journal in one SQLite file, shared by any number of processes on one machine.
+//!
+//! Three threads: one writes (group commit), one reads, one keeps the file tidy. Callers only await them, so nothing
+//! here blocks an async thread and no runtime is needed. A run of durability `none` never reaches the file.
+
+mod compact;
+mod inbox;
+mod keeper;
+mod owners;
+mod read;
+mod schema;
+mod session;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use crate::inbox::Kind;
+use crate::limits;
+use crate::open::{OpenStoreError, Options, Retention};
+use crate::record::{self, Encoded};
+use futures::future::BoxFuture;
+use onecall_engine::event::Event;
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::{
+    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
+};
+use onecall_workflow::policy::Durability;
+use read::Reader;
+use serde_json::Value;
+use session::{Addition, Creation, Session, WriteError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+use writer::{Counters, Job, Nudge, Task, Weight, Writer, stopped, store_error};
+
+type Read = Box<dyn FnOnce(&Reader) + Send>;
+
+/// One owner of a store in SQLite. Dropping it leaves its runs to the others.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    retention: Retention,
+    counters: Arc<Counters>,
+    /// Always there until the journal is dropped.
+    queue: Option<mpsc::Sender<Box<dyn Job>>>,
+    reads: Option<mpsc::Sender<Read>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How often the store was written since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests that were written, such as appends.
+    pub requests: u64,
+    /// Transactions they were written in.
+    pub groups: u64,
+    /// Transactions that waited for the disk.
+    pub flushes: u64,
+}
+
+impl SqliteJournal {
+    /// Blocks until the store is ready.
+    pub fn open(options: Options) -> Result<Self, OpenStoreError> {
+        let path = &options.path;
+        let failed = |cause| schema::open_error(path, cause);
+        let connection = schema::prepare(&options)?;
+        let me = owners::join(&connection, options.lease, options.now).map_err(failed)?;
+        let reader = Reader {
+            connection: schema::connect(path).map_err(failed)?,
+            me: me.clone(),
+        };
+        let (queue, queued) = mpsc::channel(limits::QUEUE_MAX);
+        let (reads, mut reading) = mpsc::channel::<Read>(limits::QUEUE_MAX);
+        let (nudge, nudges) = std::sync::mpsc::channel();
+        // Runs that ended before their process did are still in the log.
+        let _ = nudge.send(Nudge::Compact);
+        let counters = Arc::new(Counters::default());
+        let keeper = keeper::Keeper {
+            connection: schema::connect(path).map_err(failed)?,
+            nudges,
+            queue: queue.downgrade(),
+        };
+        let writer = Writer {
+            connection,
+            me,
+            queue: queued,
+            nudge,
+            counters: Arc::clone(&counters),
+            cache: session::Cache::default(),
+            flushing: false,
+            bytes_since_checkpoint: 0,
+        };
+        let threads = vec![
+            start("journal-write", move || writer.run())?,
+            start("journal-read", move || {
+                while let Some(read) = reading.blocking_recv() {
+                    read(&reader);
+                }
+            })?,
+            start("journal-keep", move || keeper.run())?,
+        ];
+        Ok(Self {
+            retention: options.retention,
+            counters,
+            queue: Some(queue),
+            reads: Some(reads),
+            threads,
+        })
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts {
+            requests: self.counters.requests.load(Ordering::Relaxed),
+            groups: self.counters.groups.load(Ordering::Relaxed),
+            flushes: self.counters.flushes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Has something done by the writer and waits until it is committed.
+    async fn write<T, F>(
+        &self,
+        action: &'static str,
+        weight: Weight,
+        act: F,
+    ) -> Result<T, JournalError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, WriteError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job = Task {
+            weight,
+            action,
+            act,
+            result: None,
+            reply,
+        };
+        let queue = self.queue.as_ref().ok_or_else(|| stopped(action))?;
+        queue
+            .send(Box::new(job))
+            .await
+            .map_err(|_| stopped(action))?;
+        answer.await.map_err(|_| stopped(action))?
+    }
+
+    /// Has something done by the reading thread.
+    async fn read<T, F>(&self, read: F) -> Result<T, JournalError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Reader) -> Result<T, JournalError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: Read = Box::new(move |reader| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(read(reader));
+        });
+        let reads = self.reads.as_ref().ok_or_else(|| stopped("read"))?;
+        reads.send(job).await.map_err(|_| stopped("read"))?;
+        answer.await.map_err(|_| stopped("read"))?
+    }
+
+    /// Short events are encoded here; long ones would hold up an async thread and are encoded beside it.
+    async fn encode(&self, events: Vec<Event>) -> Result<(Vec<Event>, Encoded), JournalError> {
+        if let Some(encoded) = record::encode_short(&events) {
+            return Ok((events, encoded));
+        }
+        self.read(move |_| {
+            let encoded = record::encode(&events).map_err(unwritable)?;
+            Ok((events, encoded))
+        })
+        .await
+    }
+
+    async fn create_run(&self, run: NewRun, events: Vec<Event>) -> Result<(), JournalError> {
+        let flush = match run.durability {
+            Durability::None => return Ok(()),
+            Durability::Async => false,
+            Durability::Sync => true,
+        };
+        let (events, encoded) = self.encode(events).await?;
+        let weight = Weight {
+            bytes: encoded.bytes() + run.plan.len(),
+            flush,
+        };
+        let creation = Creation::new(run, &events, encoded).map_err(unwritable)?;
+        self.write("add a run to", weight, move |session| {
+            session.create(&creation)
+        })
+        .await
+    }
+
+    async fn append_events(&self, append: Append) -> Result<(), JournalError> {
+        let flush = match append.durability {
+            Durability::None => return Ok(()),
+            Durability::Async => false,
+            Durability::Sync => true,
+        };
+        let settled = append
+            .events
+            .iter()
+            .filter_map(|event| Kind::settled_by(&event.what))
+            .collect();
+        let (_, events) = self.encode(append.events).await?;
+        let weight = Weight {
+            bytes: events.bytes(),
+            flush,
+        };
+        let addition = Addition {
+            run: append.run,
+            first: append.first,
+            events,
+            settled,
+            mark: append.mark,
+            at: append.at,
+        };
+        self.write("append to", weight, move |session| {
+            session.append(&addition)
+        })
+        .await
+    }
+
+    async fn claim_run(
+        &self,
+        run: &RunId,
+        now: Timestamp,
+    ) -> Result<Option<StoredRun>, JournalError> {
+        let wanted = run.clone();
+        let ours = self
+            .write("claim a run of", Weight::default(), move |session| {
+                session.claim(&wanted, now)
+            })
+            .await?;
+        if !ours {
+            return Ok(None);
+        }
+        let loaded = self.load(run).await;
+        if let Err(JournalError::Unreadable { .. }) = &loaded {
+            let held = run.clone();
+            self.write("hold a run of", Weight::default(), move |session| {
+                session.hold(&held)
+            })
+            .await?;
+        }
+        loaded
+    }
+
+    async fn tell_run(&self, command: Command) -> Result<(), JournalError> {
+        let what = serde_json::to_string(&command.what).map_err(unwritable)?;
+        if what.len() > limits::COMMAND_BYTES_MAX {
+            return Err(JournalError::Store {
+                action: "put a command into",
+                cause: "the command is too long".into(),
+            });
+        }
+        let kind = Kind::of(&command.what);
+        // A person's word is worth a flush, whatever the run is worth.
+        let weight = Weight {
+            bytes: what.len(),
+            flush: true,
+        };
+        self.write("put a command into", weight, move |session| {
+            session.tell(&command.run, kind, &what)
+        })
+        .await
+    }
+}
+
+fn start(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, OpenStoreError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(limits::READER_STACK_BYTES)
+        .spawn(work)
+        .map_err(OpenStoreError::Thread)
+}
+
+fn unwritable(error: serde_json::Error) -> JournalError {
+    JournalError::Store {
+        action: "write a value to",
+        cause: error.into(),
+    }
+}
+
+impl Drop for SqliteJournal {
+    fn drop(&mut self) {
+        self.queue = None;
+        self.reads = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has told so already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn create(&self, run: NewRun, events: Vec<Event>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(self.create_run(run, events))
+    }
+
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(self.append_events(append))
+    }
+
+    fn load<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
+        let run = run.clone();
+        Box::pin(self.read(move |reader| reader.load(&run)))
+    }
+
+    fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>> {
+        Box::pin(self.read(move |reader| {
+            reader
+                .list(&filter)
+                .map_err(|error| store_error("list the runs of", &error))
+        }))
+    }
+
+    fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>> {
+        Box::pin(self.read(move |reader| {
+            reader
+                .claimable(now)
+                .map_err(|error| store_error("find runs in", &error))
+        }))
+    }
+
+    fn claim<'a>(
+        &'a self,
+        run: &'a RunId,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
+        Box::pin(self.claim_run(run, now))
+    }
+
+    fn park<'a>(
+        &'a self,
+        run: &'a RunId,
+        due: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        let run = run.clone();
+        Box::pin(
+            self.write("park a run of", Weight::default(), move |session| {
+                session.park(&run, due)
+            }),
+        )
+    }
+
+    fn heartbeat(&self, now: Timestamp) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(
+            self.write("show life to", Weight::default(), move |session| {
+                // A newer version may have changed the file under us.
+                let found = schema::version(session.connection)?;
+                if found > schema::VERSION {
+                    let known = schema::VERSION;
+                    return Err(JournalError::TooNew { found, known }.into());
+                }
+                Ok(owners::show_life(session.connection, session.me, now)?)
+            }),
+        )
+    }
+
+    fn tell(&self, command: Command) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(self.tell_run(command))
+    }
+
+    fn commands(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Command>, JournalError>> {
+        Box::pin(async move {
+            let look = |reader: &Reader| {
+                reader
+                    .has_commands()
+                    .map_err(|error| store_error("read commands of", &error))
+            };
+            if !self.read(look).await? {
+                return Ok(Vec::new());
+            }
+            self.write("take commands of", Weight::default(), move |session| {
+                session.take(now)
+            })
+            .await
+        })
+    }
+
+    fn keep<'a>(
+        &'a self,
+        name: &'a str,
+        value: &'a Value,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            let name = name.to_owned();
+            let text = serde_json::to_string(value).map_err(unwritable)?;
+            let weight = Weight {
+                bytes: text.len(),
+                flush: false,
+            };
+            self.write("keep a value in", weight, move |session| {
+                Ok(session.keep(&name, &text)?)
+            })
+            .await
+        })
+    }
+
+    fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, JournalError>> {
+        let name = name.to_owned();
+        Box::pin(self.read(move |reader| {
+            let text = reader
+                .kept(&name)
+                .map_err(|error| store_error("read a value of", &error))?;
+            // A kept value is a copy of something: one that cannot be read is one that is not there.
+            Ok(text.and_then(|text| record::parse(text.as_bytes()).ok()))
+        }))
+    }
+
+    fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {
+        let retention = self.retention;
+        Box::pin(
+            self.write("remove runs from", Weight::default(), move |session| {
+                session.retain(now, retention)
+            }),
+        )
+    }
+}

@@ -210,23 +210,3 @@ impl<'de> Deserialize<'de> for Coercer {
         Value::deserialize(from).map(Self::new)
     }
 }
-
-/// One way a value does not fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaFault {
-    pub path: String,
-    pub message: String,
-}
-
-impl std::fmt::Display for SchemaFault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl Coercer {
-    pub fn validate(&self, value: &Value) -> Vec<SchemaFault> {
-        let _ = value;
-        Vec::new()
-    }
-}

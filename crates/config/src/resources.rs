@@ -183,7 +183,10 @@ pub(crate) fn not_found(
 fn unreferenced(definition: &Definition) -> Diagnostic {
     Diagnostic::remark(
         codes::UNREFERENCED,
-        format!("no server refers to `{}`, so it is not published", definition.name),
+        format!(
+            "no server refers to `{}`, so it is not published",
+            definition.name
+        ),
     )
     .label(definition.name.place(), "defined here")
     .help(format!(

@@ -2,4 +2,5 @@
 
 mod diagnostics;
 mod reading;
+mod resources;
 mod world;

@@ -117,22 +117,15 @@ pub(crate) fn publish(
         let found = definitions.iter_mut().find(|definition| {
             definition.namespace == namespace && *definition.name == **reference
         });
-        match found {
-            Some(definition) => {
-                definition.referenced_by.push(server.name.clone());
-                server.workflows.extend(definition.workflow.clone());
-            }
-            None => {
-                let names = definitions.iter().filter(|own| own.namespace == namespace);
-                let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
-                diagnostics.push(not_found(
-                    reference,
-                    "VirtualMCPCompositeToolDefinition",
-                    namespace,
-                    &names,
-                ));
-            }
+        if let Some(definition) = found {
+            definition.referenced_by.push(server.name.clone());
+            server.workflows.extend(definition.workflow.clone());
+            continue;
         }
+        let names = definitions.iter().filter(|own| own.namespace == namespace);
+        let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
+        let kind = ResourceKind::Definition.as_str();
+        diagnostics.push(not_found(reference, kind, namespace, &names));
     }
 }
 

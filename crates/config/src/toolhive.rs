@@ -162,12 +162,11 @@ fn read_backend(
     fields.optional_choice("type", &["", "entry"], diagnostics);
     fields.mapping("metadata", diagnostics);
     keys::warn_inert(&mut fields, "backends[].", &["caBundlePath"], diagnostics);
-    let backend = match name {
-        Some(name) => reader.backend(name, &mut fields, "transport", diagnostics),
-        None => {
-            reader.transport(&mut fields, "transport", diagnostics);
-            None
-        }
+    let backend = if let Some(name) = name {
+        reader.backend(name, &mut fields, "transport", diagnostics)
+    } else {
+        reader.transport(&mut fields, "transport", diagnostics);
+        None
     };
     fields.finish(diagnostics);
     backend

@@ -77,7 +77,7 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
         .held
         .iter()
         .find(|(slot, _)| slot.step == index)
-        .map(|(_, reason)| reason);
+        .map(|(_, held)| &held.reason);
     let waiting = question
         .map(|question| format!("asks: {}", question.message))
         .or_else(|| held.map(|reason| format!("held: {reason}")));

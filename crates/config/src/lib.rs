@@ -13,3 +13,4 @@ mod substitute;
 mod toolhive;
 
 pub use read::{Input, Options, read, references};
+pub use substitute::Environment;

@@ -46,7 +46,11 @@ pub fn read(
     let mut merged = Merged::default();
     // What `onecall.yaml` says about templates holds for every file, so it is read first.
     for found in documents.iter().filter(|found| found.kind == Kind::Onecall) {
-        let own = onecall::read(&found.document.root, &found.reader(options), &mut diagnostics);
+        let own = onecall::read(
+            &found.document.root,
+            &found.reader(options),
+            &mut diagnostics,
+        );
         merged.add_onecall(own);
     }
     for found in &documents {
@@ -230,7 +234,10 @@ fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
         diagnostics.push(
             Diagnostic::error(
                 codes::QUESTION_NOT_STORED,
-                format!("step `{}` asks a person, but runs are not stored", step.name),
+                format!(
+                    "step `{}` asks a person, but runs are not stored",
+                    step.name
+                ),
             )
             .label(&step.place, "the question would be lost with the process")
             .help("set `durability` to `async` or `sync`"),

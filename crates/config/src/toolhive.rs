@@ -46,7 +46,8 @@ pub(crate) fn read(
     fields.optional_string("groupRef", diagnostics);
     fields.mapping("metadata", diagnostics);
     for node in fields.sequence("backends", diagnostics) {
-        read.backends.extend(read_backend(node, reader, diagnostics));
+        read.backends
+            .extend(read_backend(node, reader, diagnostics));
     }
     if let Some(own) = fields.optional_fields("incomingAuth", diagnostics) {
         auth::incoming(own, diagnostics);
@@ -72,7 +73,8 @@ pub(crate) fn read(
         ..dialect::Options::default()
     };
     for node in fields.sequence("compositeTools", diagnostics) {
-        read.workflows.extend(dialect::read(node, &options, diagnostics));
+        read.workflows
+            .extend(dialect::read(node, &options, diagnostics));
     }
     fields.finish(diagnostics);
     read

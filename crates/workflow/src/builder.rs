@@ -134,9 +134,15 @@ impl Builder {
 }
 
 fn too_many_steps(builder: &Builder, count: usize, most: usize) -> Diagnostic {
-    let message = format!("workflow `{}` has {count} steps, more than {most}", builder.name);
+    let message = format!(
+        "workflow `{}` has {count} steps, more than {most}",
+        builder.name
+    );
     Diagnostic::error(codes::TOO_MANY_STEPS, message)
-        .label(&builder.steps[most].place, format!("step {} of {count}", most + 1))
+        .label(
+            &builder.steps[most].place,
+            format!("step {} of {count}", most + 1),
+        )
         .help("split it into several workflows, or put repeated calls into a loop")
 }
 

@@ -7,6 +7,7 @@
 
 pub mod builder;
 pub mod catalog;
+pub mod check;
 pub mod coerce;
 pub mod evaluate;
 pub mod expression;

@@ -24,18 +24,25 @@ pub(super) fn read(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Agg
         }
     }
     let exclude_all = fields.optional_bool("excludeAllTools", diagnostics);
-    let visibility = fields.optional_choice("defaultToolVisibility", &["allow", "deny"], diagnostics);
+    let visibility =
+        fields.optional_choice("defaultToolVisibility", &["allow", "deny"], diagnostics);
     fields.finish(diagnostics);
     let strategy = match strategy.as_ref().map(|strategy| strategy.value) {
         Some("priority") => {
             if order.is_empty() {
-                diagnostics.push(lacking(place, "priorityOrder is required for priority strategy"));
+                diagnostics.push(lacking(
+                    place,
+                    "priorityOrder is required for priority strategy",
+                ));
             }
             Strategy::Priority { order }
         }
         Some("manual") => {
             if rules.iter().all(|rule| rule.overrides.is_empty()) {
-                diagnostics.push(lacking(place, "tool overrides are required for manual strategy"));
+                diagnostics.push(lacking(
+                    place,
+                    "tool overrides are required for manual strategy",
+                ));
             }
             Strategy::Manual
         }

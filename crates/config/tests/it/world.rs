@@ -57,6 +57,13 @@ pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
     }
 }
 
+/// The same outcome with more diagnostics, in the order of the files.
+pub(crate) fn outcome_with(mut outcome: Outcome, more: Vec<onecall_source::Diagnostic>) -> Outcome {
+    outcome.diagnostics.extend(more);
+    outcome.diagnostics.sort();
+    outcome
+}
+
 /// A ToolHive configuration with one composite tool of these steps, indented by four.
 pub(crate) fn tool(steps: &str) -> String {
     format!(

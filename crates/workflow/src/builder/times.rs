@@ -72,5 +72,9 @@ pub(crate) fn shown(duration: Duration) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, unit)| format!("{count}{unit}"))
         .collect();
-    if text.is_empty() { "0s".to_owned() } else { text }
+    if text.is_empty() {
+        "0s".to_owned()
+    } else {
+        text
+    }
 }

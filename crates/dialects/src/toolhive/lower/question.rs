@@ -27,8 +27,13 @@ pub(super) fn ask(
         bare,
         on_decline: refusal(written.on_decline.as_ref()),
         on_cancel: refusal(written.on_cancel.as_ref()),
-        default_response: response
-            .map(|response| if bare { json!({ "value": response }) } else { response }),
+        default_response: response.map(|response| {
+            if bare {
+                json!({ "value": response })
+            } else {
+                response
+            }
+        }),
     })
 }
 
@@ -36,7 +41,9 @@ pub(super) fn ask(
 fn is_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(kind) => kind == "object",
-        None => schema.get("properties").is_some() || schema.as_object().is_some_and(|s| s.is_empty()),
+        None => {
+            schema.get("properties").is_some() || schema.as_object().is_some_and(|s| s.is_empty())
+        }
     }
 }
 

@@ -69,7 +69,13 @@ const QUESTION_KEYS: [&str; 5] = [
     "onCancel",
     "defaultResponse",
 ];
-const LOOP_KEYS: [&str; 5] = ["collection", "itemVar", "maxParallel", "maxIterations", "step"];
+const LOOP_KEYS: [&str; 5] = [
+    "collection",
+    "itemVar",
+    "maxParallel",
+    "maxIterations",
+    "step",
+];
 
 impl<'n> Step<'n> {
     pub(super) fn read(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Self> {
@@ -161,7 +167,10 @@ fn kind_unclear(node: &Node, meant: &str, has_tool: bool) -> Diagnostic {
     };
     let place = node.get(key).map_or(&node.place, |value| &value.place);
     Diagnostic::error(codes::KEY_NOT_APPLICABLE, message)
-        .label(place, format!("`{key}` belongs to a step of type `{meant}`"))
+        .label(
+            place,
+            format!("`{key}` belongs to a step of type `{meant}`"),
+        )
         .help(format!("add `type: {meant}`, or remove `{key}`"))
 }
 

@@ -223,7 +223,10 @@ impl<'a> Machine<'a> {
         }
         let name = match operands.first() {
             Some(operand) => node_text(self.code.tree, self.code.source, operand.node),
-            None => format!("<{} Value>", value.type_name()),
+            None => match value {
+                Val::Str(text) => String::from_utf8_lossy(text).into_owned(),
+                _ => format!("<{} Value>", value.type_name()),
+            },
         };
         fail(format!("non-function {name} of type {}", value.type_name()))
     }

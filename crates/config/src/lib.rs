@@ -8,6 +8,7 @@ mod keys;
 mod mcp_servers;
 mod onecall;
 mod read;
+mod resources;
 pub mod settings;
 mod substitute;
 mod toolhive;

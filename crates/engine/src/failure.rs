@@ -213,11 +213,17 @@ mod tests {
             let category = code.category().as_str();
             assert!(code.as_str().starts_with(&format!("{category}.")), "{code}");
             let retry = if code.is_retryable() { "yes" } else { "no" };
-            let row = page.lines().find(|line| line.starts_with(&format!("| `{code}` |")));
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{code}` |")));
             let row = row.unwrap_or_else(|| panic!("{code} is not in docs/failures.md"));
             assert!(row.ends_with(&format!("| {retry} |")), "{row}");
         }
         let rows = page.lines().filter(|line| line.starts_with("| `")).count();
-        assert_eq!(rows, Code::ALL.len(), "docs/failures.md names a code that does not exist");
+        assert_eq!(
+            rows,
+            Code::ALL.len(),
+            "docs/failures.md names a code that does not exist"
+        );
     }
 }

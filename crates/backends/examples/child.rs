@@ -52,7 +52,7 @@ fn serve(fault: &str) {
         let opened = json!({ "result": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": { "name": fault } } });
         let body = match (name, fault) {
-            (_, "silent") | ("server/discover", "deaf") => continue,
+            (_, "silent") | ("server/discover", "deaf") | ("tools/call", "mute") => continue,
             ("server/discover", "fragile") => crash("what is this?", 4),
             ("server/discover", _) => {
                 was_probed = true;
@@ -65,7 +65,6 @@ fn serve(fault: &str) {
             ("tools/list", "pages") => page(&message),
             ("tools/list", _) => json!({ "result": { "tools": [{ "name": "do", "vendor": 1 }] } }),
             ("tools/call", "dies") => crash("out of luck", 3),
-            ("tools/call", "mute") => continue,
             ("tools/call", _) => json!({ "result": { "content": [] } }),
             _ => unknown,
         };

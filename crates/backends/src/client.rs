@@ -13,12 +13,45 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::call::Call;
-use crate::error::{ConnectError, RequestError};
+use crate::error::{ConnectError, RequestError, StartError};
+use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
 use crate::options::{BackendOptions, TransportOptions};
 use crate::process::Process;
+use crate::sse;
 use crate::wire::Wire;
+
+/// A backend to connect to. The pool of HTTP connections outlives a connection made with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) options: BackendOptions,
+    endpoint: Option<Endpoint>,
+}
+
+impl Target {
+    pub(crate) fn new(options: BackendOptions) -> Result<Self, StartError> {
+        let backend = || options.name.clone();
+        let endpoint = match &options.transport {
+            TransportOptions::Stdio(_) => None,
+            TransportOptions::Http(http) | TransportOptions::Sse(http) => {
+                let endpoint = Endpoint::new(http).map_err(|fault| match fault {
+                    EndpointFault::Url(reason) => StartError::Url {
+                        backend: backend(),
+                        url: http.url.clone(),
+                        reason,
+                    },
+                    EndpointFault::Header(header) => StartError::Header {
+                        backend: backend(),
+                        header,
+                    },
+                });
+                Some(endpoint?)
+            }
+        };
+        Ok(Self { options, endpoint })
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -32,18 +65,20 @@ pub(crate) struct Client {
 impl Client {
     /// Connects and opens. `era` is an earlier finding or a setting; it spares the probe.
     pub(crate) async fn connect(
-        options: &BackendOptions,
+        target: &Target,
         opening: Opening,
         era: Option<Era>,
     ) -> Result<Self, ConnectError> {
-        let (wire, agreement) = match &options.transport {
+        let (wire, agreement) = match &target.options.transport {
             TransportOptions::Stdio(stdio) => {
-                let spawn = || Process::spawn(stdio, options.grace);
+                let spawn = || Process::spawn(stdio, target.options.grace);
                 let (process, agreement) = open_child(spawn, &opening, era).await?;
                 (Wire::Child(process), agreement)
             }
-            TransportOptions::Http(_) | TransportOptions::Sse(_) => {
-                return Err(ConnectError::Http("not built yet".to_owned()));
+            TransportOptions::Http(_) => open_http(endpoint(target)?, &opening, era).await?,
+            TransportOptions::Sse(_) => {
+                let (sse, agreement) = sse::open(endpoint(target)?, &opening).await?;
+                (Wire::Sse(sse), agreement)
             }
         };
         Ok(Self {
@@ -211,6 +246,26 @@ impl Client {
             let info = self.opening.client_info();
             meta::stamp(params, self.agreement.revision, &info, capabilities);
         }
+    }
+}
+
+fn endpoint(target: &Target) -> Result<&Endpoint, ConnectError> {
+    let missing = || ConnectError::Http("it has no URL".to_owned());
+    target.endpoint.as_ref().ok_or_else(missing)
+}
+
+/// A server that takes no POST may be of the older HTTP transport; the first error stands if not.
+async fn open_http(
+    endpoint: &Endpoint,
+    opening: &Opening,
+    era: Option<Era>,
+) -> Result<(Wire, Agreement), ConnectError> {
+    match http::open(endpoint.clone(), opening, era).await? {
+        Opened::Wire(wire, agreement) => Ok((Wire::Http(wire), agreement)),
+        Opened::MaybeSse(first) => match sse::open(endpoint, opening).await {
+            Ok((wire, agreement)) => Ok((Wire::Sse(wire), agreement)),
+            Err(_) => Err(first),
+        },
     }
 }
 

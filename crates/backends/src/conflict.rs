@@ -24,7 +24,7 @@ pub(crate) fn resolve(
     strategy: &Strategy,
 ) -> (Vec<Option<String>>, Vec<Notice>) {
     let mut notices = Vec::new();
-    let wanted = match strategy {
+    let wanted: Vec<Option<String>> = match strategy {
         Strategy::Prefix { format } => candidates
             .iter()
             .map(|candidate| Some(prefixed(format, &candidate.backend, &candidate.name)))
@@ -32,7 +32,7 @@ pub(crate) fn resolve(
         Strategy::Priority { order } => by_priority(candidates, order, &mut notices),
         Strategy::Manual => manually(candidates, &mut notices),
     };
-    let names = first_come(candidates, wanted, &mut notices);
+    let names = first_come(candidates, &wanted, &mut notices);
     (names, notices)
 }
 
@@ -106,7 +106,7 @@ fn manually(candidates: &[Candidate], notices: &mut Vec<Notice>) -> Vec<Option<S
 /// Whatever the strategy, one name belongs to one tool: an override wins, then the earlier one.
 fn first_come(
     candidates: &[Candidate],
-    wanted: Vec<Option<String>>,
+    wanted: &[Option<String>],
     notices: &mut Vec<Notice>,
 ) -> Vec<Option<String>> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();

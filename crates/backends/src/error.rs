@@ -82,7 +82,7 @@ pub enum CallError {
     #[error("backend `{backend}` answered with an error: {error}")]
     Rpc {
         backend: BackendName,
-        error: RpcError,
+        error: Box<RpcError>,
     },
     #[error("backend `{backend}` refused us with HTTP status {status}")]
     Denied { backend: BackendName, status: u16 },
@@ -170,7 +170,10 @@ impl RequestError {
                 retry_in: None,
             },
             Self::Lost(reason) => CallError::UnknownOutcome { backend, reason },
-            Self::Rpc(error) => CallError::Rpc { backend, error },
+            Self::Rpc(error) => CallError::Rpc {
+                backend,
+                error: Box::new(error),
+            },
             Self::Denied(status) => CallError::Denied { backend, status },
             Self::Limit(what) => CallError::Limit { backend, what },
             Self::Malformed(fault) => CallError::Malformed { backend, fault },

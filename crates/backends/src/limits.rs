@@ -34,3 +34,22 @@ pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(crate) const BACKOFF_FORGIVEN: Duration = Duration::from_secs(10);
 /// A call waits for a reconnection that is due within this time; else it fails at once.
 pub(crate) const BACKOFF_WAITED: Duration = Duration::from_secs(1);
+
+/// Limit: the head of an HTTP response.
+pub(crate) const HTTP_HEAD_BYTES_MAX: usize = 256 * 1024;
+/// Limit: all events of the stream of one request.
+pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Limit: idle connections kept to one server.
+pub(crate) const HTTP_IDLE_MAX: usize = 64;
+/// An idle connection is given up before servers do so (common default: 5 s). A request written
+/// into a connection that the server is just closing would have an unknown outcome.
+pub(crate) const HTTP_IDLE: Duration = Duration::from_secs(4);
+pub(crate) const HTTP_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server that leaves the probe unanswered so long is asked to `initialize`.
+pub(crate) const HTTP_PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// For the end of a session.
+pub(crate) const HTTP_GOODBYE: Duration = Duration::from_secs(1);
+/// Limit: how often the stream of one call is resumed.
+pub(crate) const RESUMES_MAX: u32 = 100;
+pub(crate) const RESUME_WAIT_DEFAULT: Duration = Duration::from_secs(1);
+pub(crate) const RESUME_WAIT_MAX: Duration = Duration::from_secs(30);

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::call::Call;
 use crate::catalog::Listed;
+use crate::client::Target;
 use crate::error::{CallError, StartError};
 use crate::options::{BackendOptions, ClientInfo};
 use crate::slot::{Publish, Slot};
@@ -46,11 +47,19 @@ impl Backends {
                 return Err(StartError::SameName(name.clone()));
             }
         }
+        let targets: Vec<_> = options
+            .into_iter()
+            .map(Target::new)
+            .collect::<Result<_, _>>()?;
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
-            let slots = options.into_iter().map(|options| {
-                let publish = publisher(inner.clone(), options.name.clone(), Arc::clone(&order));
-                let name = options.name.clone();
-                (name, Slot::start(options, client, false, publish))
+            let slots = targets.into_iter().map(|target| {
+                let publish = publisher(
+                    inner.clone(),
+                    target.options.name.clone(),
+                    Arc::clone(&order),
+                );
+                let name = target.options.name.clone();
+                (name, Slot::start(target, client, false, publish))
             });
             Inner {
                 slots: slots.collect(),

@@ -56,13 +56,13 @@ impl Process {
             let draining = tokio::spawn(drain(stderr, Arc::clone(&watch.ring)));
             watch.run(child, stdout, writing, draining).await;
         });
-        let _stop_when_dropped = stop.clone().drop_guard();
+        let guard = stop.clone().drop_guard();
         Ok(Self {
             link,
             stderr: ring,
             ended,
             stop,
-            _stop_when_dropped,
+            _stop_when_dropped: guard,
         })
     }
 

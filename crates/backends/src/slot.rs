@@ -13,18 +13,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
 use crate::call::Call;
-use crate::client::Client;
+use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError};
 use crate::limits::{BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT};
 use crate::negotiate::Opening;
-use crate::options::{BackendOptions, ClientInfo, TransportOptions};
+use crate::options::{ClientInfo, TransportOptions};
 use crate::status::{BackendState, BackendStatus};
 
 /// Told of every list that differs from the one before.
 pub(crate) type Publish = Arc<dyn Fn(Arc<[Tool]>) + Send + Sync>;
 
 pub(crate) struct Slot {
-    pub(crate) options: BackendOptions,
+    pub(crate) target: Target,
     opening: Opening,
     state: watch::Sender<State>,
     demand: Notify,
@@ -53,12 +53,12 @@ impl Slot {
     /// Starts the task that keeps the connection. `serves_one` tells that all calls come from one
     /// caller, so that questions can be taken.
     pub(crate) fn start(
-        options: BackendOptions,
+        target: Target,
         client: &ClientInfo,
         serves_one: bool,
         publish: Publish,
     ) -> Arc<Self> {
-        let capabilities = match (&options.transport, serves_one) {
+        let capabilities = match (&target.options.transport, serves_one) {
             // On HTTP a question arrives on the stream of the call it belongs to.
             (TransportOptions::Http(_), _) | (_, true) => {
                 json!({ "elicitation": { "form": {}, "url": {} } })
@@ -72,13 +72,13 @@ impl Slot {
             },
             state: watch::Sender::new(State::Idle),
             demand: Notify::new(),
-            permits: Semaphore::new(options.max_in_flight),
+            permits: Semaphore::new(target.options.max_in_flight),
             tools: Mutex::default(),
-            found_era: Mutex::new(options.era),
+            found_era: Mutex::new(target.options.era),
             connects: AtomicU64::new(0),
             publish,
             stop: CancellationToken::new(),
-            options,
+            target,
         });
         tokio::spawn(keep(Arc::clone(&slot)));
         slot
@@ -86,8 +86,8 @@ impl Slot {
 
     /// One call: waits for a connection and a free place, all within the time-out.
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
-        let backend = &self.options.name;
-        let after = call.timeout.unwrap_or(self.options.call_timeout);
+        let backend = &self.target.options.name;
+        let after = call.timeout.unwrap_or(self.target.options.call_timeout);
         let sent = Arc::new(AtomicBool::new(false));
         let work = async {
             let bytes = json_bytes(&call.arguments);
@@ -108,17 +108,15 @@ impl Slot {
             let outcome = client.call(&call, Arc::clone(&sent)).await;
             outcome.map_err(|error| error.of_call(backend))
         };
-        match tokio::time::timeout(after, work).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let sent = sent.load(Ordering::SeqCst);
-                Err(CallError::Timeout {
-                    backend: backend.clone(),
-                    after,
-                    sent,
-                })
-            }
+        if let Ok(outcome) = tokio::time::timeout(after, work).await {
+            return outcome;
         }
+        let sent = sent.load(Ordering::SeqCst);
+        Err(CallError::Timeout {
+            backend: backend.clone(),
+            after,
+            sent,
+        })
     }
 
     /// The tools last listed, once there is a connection.
@@ -157,16 +155,17 @@ impl Slot {
             None
         };
         BackendStatus {
-            name: self.options.name.clone(),
-            transport: match self.options.transport {
+            name: self.target.options.name.clone(),
+            transport: match self.target.options.transport {
                 TransportOptions::Stdio(_) => "stdio",
                 TransportOptions::Http(_) => "http",
                 TransportOptions::Sse(_) => "sse",
             },
             revision: client.map(|client| client.agreement.revision.as_str()),
             server_info: client.map(|client| client.agreement.server_info.clone()),
+            instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),
-            in_flight: self.options.max_in_flight - self.permits.available_permits(),
+            in_flight: self.target.options.max_in_flight - self.permits.available_permits(),
             connects: self.connects.load(Ordering::Relaxed),
             stderr: client
                 .map(|client| client.stderr_tail())
@@ -203,7 +202,7 @@ impl Slot {
                     let retry_in = until.saturating_duration_since(Instant::now());
                     let has_failed = failures_before.is_some_and(|before| failures > before);
                     if has_failed || retry_in > BACKOFF_WAITED {
-                        let backend = self.options.name.clone();
+                        let backend = self.target.options.name.clone();
                         let retry_in = Some(retry_in);
                         return Err(CallError::Unavailable {
                             backend,
@@ -224,7 +223,7 @@ impl Slot {
     async fn connect(&self) -> Result<Arc<Client>, ConnectError> {
         self.connects.fetch_add(1, Ordering::Relaxed);
         let era = *lock(&self.found_era);
-        let client = Client::connect(&self.options, self.opening.clone(), era).await?;
+        let client = Client::connect(&self.target, self.opening.clone(), era).await?;
         *lock(&self.found_era) = Some(client.era());
         self.list(&client).await?;
         Ok(Arc::new(client))
@@ -250,7 +249,7 @@ impl Slot {
 
 /// The life of a slot.
 async fn keep(slot: Arc<Slot>) {
-    if !slot.options.eager {
+    if !slot.target.options.eager {
         tokio::select! {
             () = slot.demand.notified() => {}
             () = slot.stop.cancelled() => return stopped(&slot),
@@ -260,7 +259,7 @@ async fn keep(slot: Arc<Slot>) {
     let mut failures = 0;
     while !slot.stop.is_cancelled() {
         slot.state.send_replace(State::Connecting);
-        let patience = slot.options.connect_timeout;
+        let patience = slot.target.options.connect_timeout;
         let connected = tokio::select! {
             connected = tokio::time::timeout(patience, slot.connect()) => connected,
             () = slot.stop.cancelled() => break,
@@ -278,14 +277,14 @@ async fn keep(slot: Arc<Slot>) {
             }
             Err(error) => {
                 // An earlier finding may be what is wrong.
-                *lock(&slot.found_era) = slot.options.era;
+                *lock(&slot.found_era) = slot.target.options.era;
                 (error.to_string(), None)
             }
         };
         failures += 1;
         let until = Instant::now() + backoff.after(lived);
         if !slot.stop.is_cancelled() {
-            tracing::warn!(backend = %slot.options.name, reason, "a backend is down");
+            tracing::warn!(backend = %slot.target.options.name, reason, "a backend is down");
         }
         slot.state.send_replace(State::Down {
             reason,
@@ -312,7 +311,7 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
         if client.must_listen() {
             loop {
                 let ended = client.listen().await;
-                tracing::debug!(backend = %slot.options.name, ?ended, "a change stream ended");
+                tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
@@ -330,7 +329,7 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
                 match listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
                     Ok(()) => {}
                     Err(error) => {
-                        tracing::warn!(backend = %slot.options.name, %error, "no new tool list");
+                        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
                     }
                 }
             }

@@ -16,6 +16,8 @@ pub struct BackendStatus {
     pub revision: Option<&'static str>,
     /// What the server says of itself, while connected.
     pub server_info: Option<Value>,
+    /// What the server wants its callers to know, while connected.
+    pub instructions: Option<String>,
     /// Tools last listed; `None` until a list was read.
     pub tools: Option<usize>,
     pub in_flight: usize,

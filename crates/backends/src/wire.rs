@@ -7,12 +7,16 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::error::RequestError;
+use crate::http::HttpWire;
 use crate::link::RequestOptions;
 use crate::process::Process;
+use crate::sse::SseWire;
 
 #[derive(Debug)]
 pub(crate) enum Wire {
     Child(Process),
+    Http(HttpWire),
+    Sse(SseWire),
 }
 
 impl Wire {
@@ -24,6 +28,8 @@ impl Wire {
     ) -> Result<Box<RawValue>, RequestError> {
         match self {
             Self::Child(process) => process.link.request(name, params, options).await,
+            Self::Http(http) => http.request(name, params, options).await,
+            Self::Sse(sse) => sse.link.request(name, params, options).await,
         }
     }
 
@@ -31,6 +37,8 @@ impl Wire {
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
         match self {
             Self::Child(process) => process.link.changed(),
+            Self::Http(http) => http.changed(),
+            Self::Sse(sse) => sse.link.changed(),
         }
     }
 
@@ -38,25 +46,31 @@ impl Wire {
     pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
         match self {
             Self::Child(process) => process.link.closed(),
+            Self::Http(http) => http.closed(),
+            Self::Sse(sse) => sse.link.closed(),
         }
     }
 
     pub(crate) fn stderr_tail(&self) -> Vec<String> {
         match self {
             Self::Child(process) => process.stderr.tail(),
+            Self::Http(_) | Self::Sse(_) => Vec::new(),
         }
     }
 
     /// Headers mirror parameters on this wire.
     pub(crate) fn has_headers(&self) -> bool {
         match self {
-            Self::Child(_) => false,
+            Self::Http(_) => true,
+            Self::Child(_) | Self::Sse(_) => false,
         }
     }
 
     pub(crate) async fn shutdown(&self) {
         match self {
             Self::Child(process) => process.shutdown().await,
+            Self::Http(http) => http.shutdown().await,
+            Self::Sse(sse) => sse.link.close("it was shut down"),
         }
     }
 }

@@ -1,6 +1,15 @@
-//! Configuration files: as written (`raw`) and as used (`settings`).
+//! Configuration files: as written, and as used (`settings`).
 //!
 //! Pure: texts and environment values are handed in; nobody reads the environment below `cli`.
 #![deny(clippy::disallowed_methods)]
 
+mod backend;
+mod keys;
+mod mcp_servers;
+mod onecall;
+mod read;
 pub mod settings;
+mod substitute;
+mod toolhive;
+
+pub use read::{Input, Options, read, references};

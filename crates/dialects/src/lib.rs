@@ -2,3 +2,7 @@
 //!
 //! Pure. A dialect does not know the others, nor the engine.
 #![deny(clippy::disallowed_methods)]
+
+pub mod dialect;
+pub mod limits;
+pub mod toolhive;

@@ -1,1 +1,23 @@
-//! Being built.
+//! The front door for MCP clients: Streamable HTTP and stdio, both eras of the protocol, one handler.
+//!
+//! `rmcp` is named in this crate only. Tool lists, calls and results pass through it as JSON values of ours
+//! (see `raw`), so that nothing a backend sends is lost on the way. What is published, and what a call does,
+//! is decided by `runtime`.
+
+mod admit;
+mod call;
+mod fit;
+mod http;
+mod interrupt;
+mod limits;
+mod options;
+mod progress;
+mod raw;
+mod server;
+mod sessions;
+mod stdio;
+mod tools;
+
+pub use http::serve_http;
+pub use options::{HttpOptions, ServeError, StdioOptions};
+pub use stdio::{serve_lines, serve_stdio};

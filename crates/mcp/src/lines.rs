@@ -71,9 +71,7 @@ impl Lines {
     )]
     pub fn next(&mut self) -> Option<Line<'_>> {
         loop {
-            let found = self.buffer[self.scanned..]
-                .iter()
-                .position(|&byte| byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
             let Some(offset) = found else {
                 self.scanned = self.buffer.len();
                 if self.skipped.is_some() || self.buffer.len() - self.start > self.limit {

@@ -46,7 +46,7 @@ impl SseDecoder {
                 rest = &rest[1..];
                 continue;
             }
-            let end = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r');
+            let end = memchr::memchr2(b'\n', b'\r', rest);
             let upto = end.unwrap_or(rest.len());
             if self.line.len() + upto + self.current.data.len() > self.limit {
                 return Err(SseTooLong { limit: self.limit });

@@ -60,6 +60,14 @@ pub enum Reply {
     UnknownTool,
 }
 
+/// A step in the life of a run that is followed.
+#[derive(Debug)]
+pub enum Moved {
+    Events(Arc<Seen>),
+    /// The run has ended, or only a person can move it on.
+    Rests(Standing),
+}
+
 /// A run that a caller follows.
 #[derive(Debug)]
 pub struct RunHandle {
@@ -76,21 +84,31 @@ impl RunHandle {
 
     /// The next events of the run; `None` after its last.
     pub async fn next(&mut self) -> Option<Arc<Seen>> {
-        loop {
-            match self.seen.recv().await {
-                Ok(seen) => return Some(seen),
-                // A watcher that fell behind goes on with what is there.
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
+        let mut ended = self.live.standing.clone();
+        tokio::select! {
+            biased;
+            seen = next_seen(&mut self.seen) => seen,
+            _ = ended.wait_for(|standing| standing.result.is_some()) => None,
         }
+    }
+
+    /// What happens next: events, until the run ends or can only be moved on by a person.
+    pub async fn moved(&mut self) -> Moved {
+        let moved = {
+            let seen = next_seen(&mut self.seen);
+            let rests = self.live.standing.wait_for(Standing::rests);
+            tokio::select! {
+                biased;
+                seen = seen => seen.map(Moved::Events),
+                standing = rests => standing.ok().map(|standing| Moved::Rests(standing.clone())),
+            }
+        };
+        moved.unwrap_or_else(|| Moved::Rests(self.standing()))
     }
 
     /// Waits until the run ends or can only be moved on by a person.
     pub async fn rest(&mut self) -> Standing {
-        let settled = self.live.standing.wait_for(|standing| {
-            standing.result.is_some() || !standing.questions.is_empty() || !standing.held.is_empty()
-        });
+        let settled = self.live.standing.wait_for(Standing::rests);
         let settled = settled.await.ok().map(|standing| standing.clone());
         settled.unwrap_or_else(|| self.standing())
     }
@@ -114,6 +132,17 @@ impl RunHandle {
             reason: reason.to_owned(),
         })
         .await;
+    }
+}
+
+async fn next_seen(seen: &mut broadcast::Receiver<Arc<Seen>>) -> Option<Arc<Seen>> {
+    loop {
+        match seen.recv().await {
+            Ok(seen) => return Some(seen),
+            // A watcher that fell behind goes on with what is there.
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return None,
+        }
     }
 }
 

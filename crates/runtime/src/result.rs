@@ -3,6 +3,7 @@
 
 use onecall_engine::event::End;
 use onecall_engine::failure::{Code, Failure};
+use onecall_engine::identity::RunId;
 use onecall_engine::state::State;
 use onecall_mcp::meta;
 use onecall_workflow::workflow::Output;
@@ -70,6 +71,18 @@ fn failed(state: &State, failure: &Failure, partial: &Value) -> Value {
 pub fn refused(code: Code, message: impl Into<String>, declares_output: bool) -> Value {
     let failure = Failure::new(code, message);
     let object = failure_object(&failure, None);
+    error_result(&failure, object, declares_output)
+}
+
+/// The answer to a call whose run goes on without the caller: held, still running, or waiting for a person.
+pub fn unfinished(
+    run: &RunId,
+    code: Code,
+    message: impl Into<String>,
+    declares_output: bool,
+) -> Value {
+    let failure = Failure::new(code, message);
+    let object = failure_object(&failure, Some(run.as_str()));
     error_result(&failure, object, declares_output)
 }
 

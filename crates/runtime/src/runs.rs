@@ -32,6 +32,13 @@ pub struct Standing {
     pub steps: Arc<[String]>,
 }
 
+impl Standing {
+    /// The run has ended, or only a person can move it on.
+    pub fn rests(&self) -> bool {
+        self.result.is_some() || !self.questions.is_empty() || !self.held.is_empty()
+    }
+}
+
 /// A question as a person sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {

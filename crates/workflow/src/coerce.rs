@@ -1,52 +1,212 @@
 //! Fitting values to a JSON Schema: what validates is left alone, else the first conversion that validates.
+//! Also what else is asked of a schema: what it requires, why a value does not fit, what must not be shown.
+//! What a client's parameters go through is in `parameters`.
 
-use serde::{Deserialize, Serialize};
+mod analysis;
+mod convert;
+mod defaults;
+mod fit;
+mod graph;
+mod limits;
+mod require;
+mod schema_fault;
+mod sensitive;
+#[cfg(test)]
+mod tests;
+mod validators;
+
+pub(crate) use convert::number_text;
+pub use schema_fault::SchemaFault;
+pub use sensitive::{MASK, mask};
+
+use analysis::Analysis;
+use fit::Walk;
+use graph::{Graph, NodeId};
+use jsonschema::Draft;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use validators::Validators;
 
-/// A schema, ready to fit values to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+/// A schema, ready to fit values to. Cheap to make and to clone; it is compiled when it is first used.
+#[derive(Clone)]
 pub struct Coercer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     schema: Value,
+    state: OnceLock<State>,
+}
+
+/// What became of a schema.
+struct State {
+    /// `None` accepts everything.
+    compiled: Option<Compiled>,
+    /// What the schema says of its parts, where that could be read without being able to check values.
+    graph: Option<Graph>,
+    faults: Vec<String>,
+}
+
+/// A schema that values can be checked against.
+struct Compiled {
+    graph: Graph,
+    analysis: Analysis,
+    validators: Validators,
 }
 
 impl Coercer {
     pub fn new(schema: Value) -> Self {
-        Self { schema }
+        let state = OnceLock::new();
+        Self {
+            shared: Arc::new(Shared { schema, state }),
+        }
     }
 
     pub fn schema(&self) -> &Value {
-        &self.schema
+        &self.shared.schema
+    }
+
+    /// Why the schema cannot be used. A schema with faults accepts everything.
+    pub fn faults(&self) -> &[String] {
+        &self.state().faults
     }
 
     /// Fits a value to the schema. What fits no way is returned as it was.
+    ///
+    /// A whole float counts as fitting `integer` only in its integer form.
     pub fn coerce(&self, value: Value) -> Value {
-        value
+        let Some(compiled) = self.compiled() else {
+            return value;
+        };
+        match compiled.accepts(&value) {
+            None => value,
+            Some(true) if !convert::has_whole(&value) => value,
+            Some(_) => Walk::new(compiled, &value).fit(&[NodeId::ROOT], value, 0),
+        }
+    }
+
+    /// Why a value does not fit the schema, at most ten reasons; none when it does.
+    pub fn validate(&self, value: &Value) -> Vec<SchemaFault> {
+        match self.compiled() {
+            Some(compiled) => schema_fault::explain(compiled, value),
+            None => Vec::new(),
+        }
     }
 
     /// Whether the property at this path of names is required by the schema it stands in.
+    /// Lists are looked through: a name after a list is a property of its items.
     pub fn requires(&self, path: &[&str]) -> bool {
-        let _ = path;
-        false
+        self.graph()
+            .is_some_and(|graph| require::requires(graph, path))
+    }
+
+    /// Paths to values that must not be shown. `*` stands for any item or any other property.
+    pub fn sensitive(&self) -> Vec<Vec<String>> {
+        self.graph().map_or_else(Vec::new, sensitive::paths)
+    }
+
+    /// Replaces values that must not be shown.
+    pub fn mask(&self, value: &mut Value) {
+        match self.graph() {
+            Some(graph) => sensitive::mask_with(graph, value),
+            // Too large to look at: what may be shown is not known.
+            None => *value = Value::from(MASK),
+        }
+    }
+
+    fn compiled(&self) -> Option<&Compiled> {
+        self.state().compiled.as_ref()
+    }
+
+    fn graph(&self) -> Option<&Graph> {
+        let state = self.state();
+        let compiled = state.compiled.as_ref().map(|compiled| &compiled.graph);
+        compiled.or(state.graph.as_ref())
+    }
+
+    fn state(&self) -> &State {
+        self.shared
+            .state
+            .get_or_init(|| State::of(&self.shared.schema))
+    }
+
+    /// Fills defaults into the objects that are there.
+    pub(crate) fn fill(&self, value: &mut Value) {
+        if let Some(compiled) = self.compiled() {
+            defaults::fill(compiled, value);
+        }
     }
 }
 
-/// One way a value does not fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaFault {
-    pub path: String,
-    pub message: String,
-}
+impl State {
+    fn of(schema: &Value) -> Self {
+        let mut faults = Vec::new();
+        let (schema, draft) = dialect(schema);
+        let Some(graph) = Graph::build(&schema, draft, &mut faults) else {
+            return Self::faulty(None, faults);
+        };
+        // Nothing is given to the validator that was not first found to be bounded.
+        let analysis = Analysis::of(&graph, &mut faults);
+        let (Some(analysis), true) = (analysis, faults.is_empty()) else {
+            return Self::faulty(Some(graph), faults);
+        };
+        match Validators::build(&schema, draft) {
+            Ok(validators) => Self {
+                compiled: Some(Compiled {
+                    graph,
+                    analysis,
+                    validators,
+                }),
+                graph: None,
+                faults,
+            },
+            Err(fault) => Self::faulty(Some(graph), vec![fault]),
+        }
+    }
 
-impl std::fmt::Display for SchemaFault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.message)
+    fn faulty(graph: Option<Graph>, faults: Vec<String>) -> Self {
+        Self {
+            compiled: None,
+            graph,
+            faults,
+        }
     }
 }
 
-impl Coercer {
-    pub fn validate(&self, value: &Value) -> Vec<SchemaFault> {
-        let _ = value;
-        Vec::new()
+/// The draft a schema is written in; one that names none we know is read as the current one.
+fn dialect(schema: &Value) -> (std::borrow::Cow<'_, Value>, Draft) {
+    use std::borrow::Cow;
+    match Draft::default().detect(schema) {
+        Draft::Unknown => {
+            let mut schema = schema.clone();
+            if let Value::Object(object) = &mut schema {
+                object.shift_remove("$schema");
+            }
+            (Cow::Owned(schema), Draft::default())
+        }
+        known => (Cow::Borrowed(schema), known),
+    }
+}
+
+impl fmt::Debug for Coercer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("Coercer")
+            .field(&self.shared.schema)
+            .finish()
+    }
+}
+
+impl Serialize for Coercer {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.shared.schema.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Coercer {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(Self::new)
     }
 }

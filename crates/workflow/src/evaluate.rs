@@ -1,14 +1,17 @@
 //! Evaluation of expressions over a scope: values, text, arguments, conditions, collections.
 //! Pure and bounded. Typed output is in `output`; fitting arguments to a schema is in `coerce`.
 
-use crate::coerce::Coercer;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::coerce::{self, Coercer};
 use crate::expression::{Expression, Program, ValueTemplate, kind_of};
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Why an expression gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,11 @@ impl Fault {
     }
 
     /// The same fault with the place it happened at in front.
-    fn at(self, place: &str) -> Self {
+    fn at(self, place: &[Part<'_>]) -> Self {
+        if place.is_empty() {
+            return self;
+        }
+        let place = written(place);
         Self {
             kind: self.kind,
             message: format!("{place}: {}", self.message),
@@ -130,10 +137,11 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
     }
 }
 
-/// Strings as they are, everything else as compact JSON.
+/// Strings as they are, numbers as templates print them, everything else as compact JSON.
 pub fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Number(number) => coerce::number_text(number),
         other => other.to_string(),
     }
 }
@@ -151,10 +159,44 @@ pub fn arguments(
     schema: &Coercer,
     scope: &dyn Scope,
 ) -> Result<Value, Fault> {
-    let mut path = Vec::new();
-    let expanded = expand(template, schema, scope, &mut path)?;
+    let expanded = expand(template, schema, scope, &mut Vec::new())?;
     let value = expanded.unwrap_or_else(|| Value::Object(Map::new()));
     Ok(schema.coerce(value))
+}
+
+/// One step of the way into arguments.
+enum Part<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+fn written(place: &[Part<'_>]) -> String {
+    let mut text = String::new();
+    for part in place {
+        match part {
+            Part::Name(name) if text.is_empty() => text.push_str(name),
+            Part::Name(name) => {
+                text.push('.');
+                text.push_str(name);
+            }
+            Part::Index(index) => {
+                let _ = write!(text, "[{index}]");
+            }
+        }
+    }
+    text
+}
+
+/// Whether a missing value at this place fails the call. A hole in a list would move what follows it.
+fn must_be_there(place: &[Part<'_>], schema: &Coercer) -> bool {
+    if let Some(Part::Index(_)) = place.last() {
+        return true;
+    }
+    let names = place.iter().filter_map(|part| match part {
+        Part::Name(name) => Some(*name),
+        Part::Index(_) => None,
+    });
+    schema.requires(&names.collect::<Vec<_>>())
 }
 
 /// `None` is a missing value that may be left out.
@@ -162,15 +204,15 @@ fn expand<'a>(
     template: &'a ValueTemplate,
     schema: &Coercer,
     scope: &dyn Scope,
-    path: &mut Vec<&'a str>,
+    place: &mut Vec<Part<'a>>,
 ) -> Result<Option<Value>, Fault> {
     match template {
         ValueTemplate::Literal(value) => Ok(Some(value.clone())),
         ValueTemplate::Expression(expression) => {
-            match value(expression, scope).map_err(|fault| fault.at(&path.join(".")))? {
+            match value(expression, scope).map_err(|fault| fault.at(place))? {
                 Found::Value(value) => Ok(Some(value.into_owned())),
-                Found::Missing(read) if schema.requires(path) => {
-                    Err(missing(&read).at(&path.join(".")))
+                Found::Missing(read) if must_be_there(place, schema) => {
+                    Err(missing(&read).at(place))
                 }
                 Found::Missing(_) => Ok(None),
             }
@@ -178,27 +220,20 @@ fn expand<'a>(
         ValueTemplate::Object(entries) => {
             let mut object = Map::with_capacity(entries.len());
             for (key, below) in entries {
-                path.push(key);
-                if let Some(value) = expand(below, schema, scope, path)? {
+                place.push(Part::Name(key));
+                if let Some(value) = expand(below, schema, scope, place)? {
                     object.insert(key.clone(), value);
                 }
-                path.pop();
+                place.pop();
             }
             Ok(Some(Value::Object(object)))
         }
         ValueTemplate::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (index, below) in items.iter().enumerate() {
-                match expand(below, schema, scope, path)? {
-                    Some(value) => array.push(value),
-                    // A hole in a list would move what follows it.
-                    None => {
-                        let place = format!("{}[{index}]", path.join("."));
-                        return Err(
-                            Fault::new(FaultKind::Missing, "the value is missing").at(&place)
-                        );
-                    }
-                }
+                place.push(Part::Index(index));
+                array.extend(expand(below, schema, scope, place)?);
+                place.pop();
             }
             Ok(Some(Value::Array(array)))
         }

@@ -39,7 +39,10 @@ pub enum Program {
 #[derive(Clone, Debug)]
 pub struct Reference {
     pub target: Target,
+    /// The whole read.
     pub place: Place,
+    /// The name that says which: the step, the parameter, the loop item, or the unknown root.
+    pub name_place: Place,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,12 +93,32 @@ impl Expression {
         match &self.program {
             Program::Text(_) => Vec::new(),
             Program::Path(path) => {
-                vec![Reference {
-                    target: path.target(),
-                    place: self.place(),
-                }]
+                vec![self.path_reference(path)]
             }
             Program::Go(go) => go.references(self),
+        }
+    }
+
+    /// A bare path names what it reads once, so its name can be found in the text.
+    fn path_reference(&self, path: &Path) -> Reference {
+        let target = path.target();
+        let name = match &target {
+            Target::Input { segments } => segments.first(),
+            Target::Step { name, .. } | Target::Item { name } | Target::Unknown { name } => {
+                Some(name)
+            }
+            Target::AllSteps | Target::Ambient => None,
+        };
+        let found = self.written.as_ref().zip(name).and_then(|(text, name)| {
+            let dotted = format!(".{name}");
+            let after_root = text.find('.').map_or(0, |dot| dot + 1);
+            let start = text[after_root..].find(&dotted)? + after_root + 1;
+            Some(text.place_of(start..start + name.len()))
+        });
+        Reference {
+            name_place: found.unwrap_or_else(|| self.place()),
+            target,
+            place: self.place(),
         }
     }
 

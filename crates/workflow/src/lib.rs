@@ -5,15 +5,19 @@
 //! expressions only through `scope::Scope`.
 #![deny(clippy::disallowed_methods)]
 
+pub mod builder;
 pub mod catalog;
 pub mod coerce;
 pub mod evaluate;
 pub mod expression;
+pub mod graph;
+pub mod limits;
 pub mod name;
 pub mod output;
 pub mod parameters;
 pub mod plan;
 pub mod policy;
+mod reads;
 pub mod scope;
 pub mod step;
 pub mod stored;

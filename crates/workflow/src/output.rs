@@ -1,6 +1,9 @@
 //! Typed output: each property is evaluated, fitted to its declared type, and replaced by its default
 //! where it is missing or does not fit. The JSON Schema that clients see comes from the same properties.
 
+#[cfg(test)]
+mod tests;
+
 use crate::evaluate::{self, Fault, FaultKind, Found};
 use crate::expression::kind_of;
 use crate::scope::Scope;
@@ -13,7 +16,7 @@ pub struct Produced {
     pub value: Map<String, Value>,
     /// Properties whose default was used, with the reason.
     pub defaulted: Vec<(String, String)>,
-    /// Required properties that are missing or null. Empty unless `Missing::LeaveOut`.
+    /// Required properties that are missing or null. Empty unless `Absent::LeftOut`.
     pub lacking: Vec<String>,
 }
 
@@ -68,6 +71,7 @@ fn object(
         } else {
             format!("{prefix}.{}", property.name)
         };
+        let before = defaulted.len();
         let own = match &property.source {
             OutputSource::Value(expression) => fitted(property, evaluate::value(expression, scope)),
             OutputSource::Properties(below) => {
@@ -84,10 +88,18 @@ fn object(
         if let Some(default) = &property.default {
             let value = fit(property.kind, default.clone()).unwrap_or_else(|_| default.clone());
             object_value.insert(property.name.clone(), value);
+            // Defaults below it went with the object that failed.
+            defaulted.truncate(before);
             defaulted.push((path, fault.message));
         } else if absent == Absent::Fails {
-            let message = format!("output property `{path}`: {}", fault.message);
-            return Err(Fault::new(fault.kind, message));
+            return Err(match &property.source {
+                OutputSource::Value(_) => {
+                    let message = format!("output property `{path}`: {}", fault.message);
+                    Fault::new(fault.kind, message)
+                }
+                // The property below has named itself.
+                OutputSource::Properties(_) => fault,
+            });
         }
     }
     Ok(object_value)
@@ -103,8 +115,8 @@ fn fitted(property: &OutputProperty, found: Result<Found<'_>, Fault>) -> Result<
 /// Fits a value to a declared type; text is parsed, other types become text where text is declared.
 pub fn fit(kind: OutputKind, value: Value) -> Result<Value, Fault> {
     let fits = match (kind, &value) {
-        (OutputKind::Any, _) => true,
-        (OutputKind::String, Value::String(_))
+        (OutputKind::Any, _)
+        | (OutputKind::String, Value::String(_))
         | (OutputKind::Boolean, Value::Bool(_))
         | (OutputKind::Object, Value::Object(_))
         | (OutputKind::Array, Value::Array(_))
@@ -135,6 +147,7 @@ pub fn fit(kind: OutputKind, value: Value) -> Result<Value, Fault> {
 }
 
 fn parse(kind: OutputKind, text: &str) -> Option<Value> {
+    let text = text.trim();
     match kind {
         OutputKind::Integer => {
             let signed = text.parse::<i64>().map(Value::from);
@@ -143,7 +156,7 @@ fn parse(kind: OutputKind, text: &str) -> Option<Value> {
                 .ok()
         }
         OutputKind::Number => {
-            let parsed: Value = serde_json::from_str(text.trim()).ok()?;
+            let parsed: Value = serde_json::from_str(text).ok()?;
             parsed.is_number().then_some(parsed)
         }
         OutputKind::Boolean => match text {

@@ -122,12 +122,11 @@ fn manual_withholds_only_what_clashes() {
 
 #[test]
 fn filters_hide_and_hidden_tools_stay_in_the_catalog() {
-    let mut options = CatalogOptions::default();
-    options.rules = vec![rule(
-        "gh",
-        Some(&["fetch", "nope"]),
-        &[("get", named("fetch"))],
-    )];
+    let filter = rule("gh", Some(&["fetch", "nope"]), &[("get", named("fetch"))]);
+    let mut options = CatalogOptions {
+        rules: vec![filter],
+        ..CatalogOptions::default()
+    };
     let (catalog, notices) = merge(&lists(TWO), &options);
     assert_eq!(
         shown(&catalog),

@@ -136,7 +136,7 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
 async fn an_answer_over_the_limit_fails_its_call_alone() {
     let (link, mut server) = connect();
     let (long, deep, fine) = (call(&link, "a"), call(&link, "b"), call(&link, "c"));
-    let mut requests = vec![
+    let mut requests = [
         server.next().await,
         server.next().await,
         server.next().await,

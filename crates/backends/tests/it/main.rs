@@ -1,5 +1,8 @@
 //! The client against real child processes and sockets: the demo backend and faulty servers.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod faulty;
+mod http;
+mod sse;
 mod stdio;
 mod world;

@@ -23,15 +23,77 @@ super::codes! {
     UNKNOWN_VALUE = "WF024", "unknown value", "A value is not one of those known.";
     OUT_OF_RANGE = "WF025", "number out of range", "A number is outside the range allowed.";
 
+    INVALID_NAME = "WF030", "name not allowed", "A name has characters or a length that names of its kind cannot have.";
+    INVALID_DURATION = "WF031", "not a duration", "A value is not a duration such as `30s`, `5m` or `1h30m`.";
+    TOOL_REFERENCE = "WF032", "not a tool reference", "The tool of a step is written in a way that no tool can be named.";
+    KEY_NOT_APPLICABLE = "WF033", "key does not apply", "A key is written where it cannot act.";
+    KEYS_CONFLICT = "WF034", "keys exclude each other", "Two keys are given of which only one may be.";
+    RETRY_COUNT = "WF035", "retry without a count", "A step is to be retried, but not how often.";
+    CLAMPED = "WF036", "number lowered to its limit", "A number is above what is done, so the limit is used.";
+    INVALID_SCHEMA = "WF037", "not a JSON Schema", "A schema of the file is no valid JSON Schema.";
+    INVALID_ITEM_NAME = "WF038", "item name not allowed", "The name of a loop's item cannot be read in a template.";
+    NO_STEPS = "WF039", "no steps", "A workflow has no step.";
+    LOOP_RETRY = "WF040", "loop cannot be retried", "A loop as a whole is to be retried.";
+    DUPLICATE_WORKFLOW = "WF041", "duplicate workflow", "Two workflows of one server have the same name.";
+    UNUSUAL_NAME = "WF042", "unusual name", "A name is allowed here, but not everywhere the workflow may be used.";
+    RETRY_ON = "WF043", "unknown failure", "A step is to be retried on a kind of failure that does not exist.";
+    NOT_PORTABLE = "WF044", "works here only", "The file works here, and would not work in the system its dialect comes from.";
+
     // `WF1xx`: the graph of steps.
+    UNKNOWN_STEP = "WF101", "unknown step", "A step is named that the workflow does not have.";
+    DUPLICATE_STEP = "WF102", "duplicate step", "Two steps of a workflow have the same name.";
+    CYCLE = "WF103", "cycle", "Steps wait for each other, so that none of them can start.";
+    ALL_STEPS_READ = "WF104", "all steps are read", "An expression reads all steps at once, which makes it wait for none.";
+    TOO_MANY_STEPS = "WF105", "too many steps", "A workflow has more steps than are run.";
+    MISSING_DEFAULT = "WF106", "missing default results", "A step that can end without output is read, and has no default to read in its place.";
+    UNDECLARED_READ = "WF107", "read without waiting", "An expression reads a step that its own step does not wait for.";
+    TIMEOUT_ARITHMETIC = "WF108", "time-outs do not fit together", "A step or a loop may take longer than the run it is part of.";
 
     // `WF2xx`: templates, paths and other expressions.
+    TEMPLATE_SYNTAX = "WF201", "template syntax", "A template cannot be parsed.";
+    UNKNOWN_PARAMETER = "WF202", "unknown parameter", "An expression reads a parameter that is not declared.";
+    UNKNOWN_ROOT = "WF203", "unknown value", "An expression reads a value that does not exist in workflows.";
+    UNKNOWN_ITEM = "WF204", "no such loop item", "An expression reads the item of a loop where there is none of that name.";
+    UNKNOWN_STEP_PART = "WF205", "unknown part of a step", "An expression reads a part that steps do not have.";
+    VALUE_BECOMES_TEXT = "WF206", "value becomes text", "A template is followed by a line break, so that its value is turned into text.";
+    UNKNOWN_FUNCTION = "WF207", "unknown function", "A template calls a function that does not exist.";
+    CONSTANT_CONDITION = "WF208", "condition is constant", "A condition does not depend on anything.";
+    CONSTANT_COLLECTION = "WF209", "collection is no list", "The collection of a loop is a fixed text that is no list.";
 
     // `WF3xx`: the tools of the backends.
+    UNKNOWN_TOOL = "WF301", "unknown tool", "A step calls a tool that no backend has.";
+    UNKNOWN_ARGUMENT = "WF302", "unknown argument", "A step passes an argument that its tool does not take.";
+    MISSING_ARGUMENT = "WF303", "missing argument", "A step does not pass an argument that its tool needs.";
+    ARGUMENT_TYPE = "WF304", "argument does not fit", "A step passes a value that does not fit the tool's schema.";
+    UNKNOWN_OUTPUT_FIELD = "WF305", "unknown output field", "An expression reads a field that the tool's output does not have.";
+    UNSAFE_ANNOTATION = "WF306", "annotation looks safer than the steps", "A workflow claims to be safer than the tools it calls.";
+    UNUSED_STEP = "WF307", "unused step", "A step only reads, and nothing uses what it read.";
+    DEFAULT_UNFIT = "WF308", "default does not fit the tool", "The default of a step is not of the shape its tool returns.";
+    NAME_TAKEN = "WF309", "name is taken by a tool", "A workflow has the name of a backend's tool, and is withheld.";
 
     // `WF4xx`: questions to people, and output.
+    OUTPUT_SHAPE = "WF401", "output property without one source", "An output property needs either a value or properties.";
+    OUTPUT_DEPTH = "WF402", "output nested too deeply", "Output properties are nested deeper than is built.";
+    OUTPUT_REQUIRED = "WF403", "required property unknown", "The output requires a property that it does not define.";
+    OUTPUT_DEFAULT = "WF404", "default does not fit its type", "The default of an output property is not of the property's type.";
+    QUESTION_NOT_A_FORM = "WF405", "question is no form", "A question has a schema that clients cannot show as a form.";
+    RESPONSE_UNFIT = "WF406", "default response does not fit", "The default response of a question does not fit its schema.";
+    QUESTION_NOT_STORED = "WF407", "question in a run that is not stored", "A workflow asks a person, but its runs are not stored.";
 
     // `WF5xx`: test suites.
 
     // `WF6xx`: configuration.
+    UNRECOGNISED = "WF601", "file not recognised", "A file was named that is none of the kinds that are read.";
+    DUPLICATE_BACKEND = "WF602", "duplicate backend", "Two backends have the same name.";
+    VARIABLE_NOT_SET = "WF603", "variable not set", "A value refers to an environment variable that is not set.";
+    BACKEND_TRANSPORT = "WF604", "backend cannot be reached this way", "A backend needs either a command or a URL that fits its transport.";
+    KEY_INERT = "WF605", "key has no effect yet", "A key is known, but nothing acts on it yet.";
+    KEY_REFUSED = "WF606", "protection not available yet", "A key restricts who may do what, and cannot be enforced yet.";
+    UNKNOWN_RESOURCE = "WF607", "resource not found", "A resource refers to another one that was not given.";
+    UNREFERENCED = "WF608", "definition not published", "A definition was given that no server refers to.";
+    NO_BACKENDS = "WF609", "group without backends", "A server takes its backends from a group that has none here.";
+    DUPLICATE_RESOURCE = "WF610", "duplicate resource", "Two resources have the same kind, namespace and name.";
+    UNKNOWN_KIND = "WF611", "unknown kind of resource", "A resource is of a kind that is not read.";
+    UNKNOWN_BACKEND = "WF612", "unknown backend", "A key refers to a backend that is not configured.";
+    AGGREGATION = "WF613", "aggregation is incomplete", "The way names of tools are made unique lacks what it needs.";
 }

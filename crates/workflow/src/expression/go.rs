@@ -104,14 +104,16 @@ impl GoProgram {
 
     pub(crate) fn references(&self, expression: &Expression) -> Vec<Reference> {
         let analysis = self.template.analysis();
-        let place = |read: &Read| expression.place_of(read.span.range());
         analysis
             .reads
             .iter()
             .filter_map(|read| {
+                let target = target_of(read)?;
+                let name_span = name_segment(read, &target).unwrap_or(read.span);
                 Some(Reference {
-                    target: target_of(read)?,
-                    place: place(read),
+                    target,
+                    place: expression.place_of(read.span.range()),
+                    name_place: expression.place_of(name_span.range()),
                 })
             })
             .collect()
@@ -136,6 +138,16 @@ fn readable_steps(template: &Template) -> Option<Vec<String>> {
     names.sort();
     names.dedup();
     Some(names)
+}
+
+/// Where the name stands that says which step, parameter or item is read.
+fn name_segment(read: &Read, target: &Target) -> Option<gotemplate::Span> {
+    let index = match target {
+        Target::Unknown { .. } => 0,
+        Target::Input { .. } | Target::Step { .. } | Target::Item { .. } => 1,
+        Target::AllSteps | Target::Ambient => return None,
+    };
+    Some(read.rooted.as_ref()?.get(index)?.span)
 }
 
 fn target_of(read: &Read) -> Option<Target> {

@@ -1,0 +1,410 @@
+//! Streamable HTTP: one POST a request, answered by one JSON object or by a stream of events.
+//! Modern requests stand alone; legacy ones belong to a session that is reopened when it is gone.
+
+mod body;
+mod endpoint;
+mod open;
+mod stream;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use hyper::Response;
+use hyper::body::Incoming as Body;
+use onecall_mcp::limits::MESSAGE_BYTES_MAX;
+use onecall_mcp::{
+    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, meta,
+    method, mirrored, name,
+};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) use self::body::read_limited;
+pub(crate) use self::endpoint::{Endpoint, EndpointFault};
+pub(crate) use self::open::{Opened, open};
+use crate::call::{Progress, QuestionSink};
+use crate::error::RequestError;
+use crate::limits::{HTTP_GOODBYE, QUESTIONS_MAX};
+use crate::link::{RequestOptions, ask};
+use crate::negotiate::Opening;
+
+type Outcome = Result<Box<RawValue>, RequestError>;
+
+/// One HTTP backend. The connections below it are pooled and reused.
+#[derive(Debug)]
+pub(crate) struct HttpWire {
+    shared: Arc<Shared>,
+    _stop_listening: Option<DropGuard>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    endpoint: Endpoint,
+    opening: Opening,
+    revision: Revision,
+    /// Legacy only; a server may open no session at all.
+    session: Mutex<Option<Arc<str>>>,
+    reopening: tokio::sync::Mutex<()>,
+    next_id: AtomicI64,
+    changed: watch::Sender<u64>,
+    closed: watch::Sender<Option<Arc<str>>>,
+    questions: tokio::sync::Semaphore,
+}
+
+/// How one POST ended.
+enum Ended {
+    Answered(Outcome),
+    /// The server no longer knows the session, so it did not act.
+    SessionGone,
+}
+
+impl HttpWire {
+    fn new(
+        endpoint: Endpoint,
+        opening: Opening,
+        revision: Revision,
+        session: Option<Arc<str>>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            endpoint,
+            opening,
+            revision,
+            session: Mutex::new(session),
+            reopening: tokio::sync::Mutex::default(),
+            next_id: AtomicI64::new(1),
+            changed: watch::Sender::new(0),
+            closed: watch::Sender::new(None),
+            questions: tokio::sync::Semaphore::new(QUESTIONS_MAX),
+        });
+        let listening = (revision.era() == Era::Legacy).then(|| {
+            let stop = CancellationToken::new();
+            tokio::spawn(stream::listen(Arc::clone(&shared), stop.clone()));
+            stop.drop_guard()
+        });
+        Self {
+            shared,
+            _stop_listening: listening,
+        }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels it at the server.
+    pub(crate) async fn request(
+        &self,
+        name: &str,
+        params: Value,
+        options: RequestOptions,
+    ) -> Outcome {
+        let before = self.shared.session();
+        match self.shared.post(name, &params, &options).await {
+            Ended::Answered(outcome) => outcome,
+            Ended::SessionGone => {
+                self.shared.reopen(before).await?;
+                match self.shared.post(name, &params, &options).await {
+                    Ended::Answered(outcome) => outcome,
+                    Ended::SessionGone => {
+                        let reason = "the server forgot a session that it had just opened";
+                        Err(RequestError::NotSent(reason.to_owned()))
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.shared.closed.subscribe()
+    }
+
+    /// Tells a legacy server that its session is over.
+    pub(crate) async fn shutdown(&self) {
+        if self.shared.session().is_some() {
+            let headers = self.shared.headers();
+            let goodbye = self.shared.endpoint.delete(headers);
+            let _ = tokio::time::timeout(HTTP_GOODBYE, goodbye).await;
+        }
+        self.shared.close("it was shut down");
+    }
+}
+
+impl Shared {
+    fn session(&self) -> Option<Arc<str>> {
+        lock(&self.session).clone()
+    }
+
+    fn close(&self, reason: &str) {
+        self.closed.send_replace(Some(reason.into()));
+    }
+
+    /// Headers of every request after the opening.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let version = HeaderValue::from_static(self.revision.as_str());
+        headers.insert(name::PROTOCOL_VERSION, version);
+        if let Some(session) = self.session()
+            && let Ok(value) = HeaderValue::from_str(&session)
+        {
+            headers.insert(name::SESSION, value);
+        }
+        headers
+    }
+
+    async fn post(
+        self: &Arc<Self>,
+        method: &str,
+        params: &Value,
+        options: &RequestOptions,
+    ) -> Ended {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut params = params.clone();
+        if options.progress.is_some() {
+            meta::meta_mut(&mut params).insert(meta::PROGRESS_TOKEN.to_owned(), json!(id));
+        }
+        let mut headers = self.headers();
+        if self.revision.era() == Era::Modern {
+            mirror(&mut headers, method, &params, &options.headers);
+        }
+        let body = onecall_mcp::request(&RequestId::Number(id), method, &params).to_string();
+        let guard = CancelGuard {
+            shared: self,
+            id,
+            options,
+            armed: true,
+        };
+        let sent = self
+            .endpoint
+            .post(headers, Bytes::from(body), Arc::clone(&options.sent))
+            .await;
+        let response = match sent {
+            Ok(response) => response,
+            Err(error) => {
+                guard.disarm();
+                if let RequestError::NotSent(reason) = &error {
+                    // Nobody is there; whoever keeps this connection begins anew.
+                    self.close(reason);
+                }
+                return Ended::Answered(Err(error));
+            }
+        };
+        let is_gone = response.status() == StatusCode::NOT_FOUND && self.session().is_some();
+        if is_gone {
+            guard.disarm();
+            return Ended::SessionGone;
+        }
+        let outcome = self.read_answer(response, id, options).await;
+        guard.disarm();
+        Ended::Answered(outcome)
+    }
+
+    async fn read_answer(
+        self: &Arc<Self>,
+        response: Response<Body>,
+        id: i64,
+        options: &RequestOptions,
+    ) -> Outcome {
+        if response.status().is_success() && content_type(&response) == "text/event-stream" {
+            return stream::read_answer(self, response, id, options).await;
+        }
+        read_json(response, id).await
+    }
+
+    /// Opens a new session, once for all requests that lost the old one.
+    async fn reopen(&self, lost: Option<Arc<str>>) -> Result<(), RequestError> {
+        let _one_at_a_time = self.reopening.lock().await;
+        if self.session() != lost {
+            return Ok(());
+        }
+        let (_, session) = open::initialize(&self.endpoint, &self.opening).await?;
+        *lock(&self.session) = session;
+        // A server that lost its sessions may have been replaced.
+        self.changed.send_modify(|version| *version += 1);
+        Ok(())
+    }
+
+    /// Sends what needs no answer: a notification, or our answer to a question.
+    async fn send(&self, message: &Value) {
+        let body = Bytes::from(message_text(message));
+        let sent = self
+            .endpoint
+            .post(self.headers(), body, Arc::default())
+            .await;
+        if let Err(error) = sent {
+            tracing::debug!(?error, "a message did not reach its server");
+        }
+    }
+
+    /// Takes a message that came on a stream and is not the answer.
+    fn take(self: &Arc<Self>, message: Incoming, options: Option<&RequestOptions>) {
+        match message {
+            Incoming::Notification { method, params } => match method.as_str() {
+                method::PROGRESS => {
+                    let sink = options.and_then(|options| options.progress.as_ref());
+                    if let (Some(sink), Some(progress)) = (sink, Progress::read(&params)) {
+                        let _ = sink.try_send(progress);
+                    }
+                }
+                method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
+                    self.changed.send_modify(|version| *version += 1);
+                }
+                _ => {}
+            },
+            // A modern server asks nothing.
+            Incoming::Request { id, method, params } if self.revision.era() == Era::Legacy => {
+                let asker = options.and_then(|options| options.asker.clone());
+                let shared = Arc::clone(self);
+                tokio::spawn(async move { shared.asked(id, method, params, asker).await });
+            }
+            Incoming::Request { .. } | Incoming::Response { .. } => {}
+        }
+    }
+
+    /// A question that came on the stream of a call goes to whoever made that call.
+    async fn asked(
+        &self,
+        id: RequestId,
+        method: String,
+        params: Value,
+        asker: Option<QuestionSink>,
+    ) {
+        let is_question = matches!(
+            method.as_str(),
+            method::ELICIT | method::SAMPLE | method::ROOTS_LIST
+        );
+        let answer = match (method.as_str(), asker, self.questions.try_acquire()) {
+            (method::PING, ..) => Some(json!({})),
+            (_, Some(asker), Ok(_permit)) if is_question => {
+                ask(&asker, method.clone(), params).await
+            }
+            _ => None,
+        };
+        let message = match answer {
+            Some(answer) => onecall_mcp::response(&id, &answer),
+            None => onecall_mcp::response_error(Some(&id), &RpcError::method_not_found(&method)),
+        };
+        self.send(&message).await;
+    }
+}
+
+/// Headers that repeat parts of a modern request's body.
+fn mirror(headers: &mut HeaderMap, method: &str, params: &Value, extra: &[(String, String)]) {
+    let mut set = |name: &str, value: &str| {
+        if let (Ok(name), Ok(value)) = (
+            header::HeaderName::try_from(name),
+            HeaderValue::from_str(value),
+        ) {
+            headers.insert(name, value);
+        }
+    };
+    set(name::METHOD, method);
+    if let Some(value) = mirrored(method, params) {
+        set(name::NAME, &encode_value(value));
+    }
+    for (name, value) in extra {
+        set(name, value);
+    }
+}
+
+/// One JSON object as the whole answer, or the refusal.
+async fn read_json(response: Response<Body>, id: i64) -> Outcome {
+    let status = response.status();
+    let location = response.headers().get(header::LOCATION).cloned();
+    let bytes = read_limited(response.into_body(), MESSAGE_BYTES_MAX).await?;
+    match onecall_mcp::parse(&bytes) {
+        Ok(Incoming::Response {
+            outcome: Err(error),
+            ..
+        }) => Err(RequestError::Rpc(error)),
+        Ok(Incoming::Response {
+            id: answered,
+            outcome: Ok(raw),
+        }) if status.is_success() => {
+            if answered == Some(RequestId::Number(id)) {
+                return Ok(raw);
+            }
+            let what = "the id of the answer".to_owned();
+            Err(RequestError::Malformed(ShapeError::Wrong {
+                what,
+                wanted: "that of the request",
+            }))
+        }
+        _ if !status.is_success() => Err(refusal(status, location.as_ref(), &bytes)),
+        Ok(_) => Err(RequestError::Malformed(ShapeError::NotMessage(
+            "it is no answer",
+        ))),
+        Err(ShapeError::TooDeep { limit }) => Err(RequestError::Limit(format!(
+            "JSON nested deeper than {limit} levels"
+        ))),
+        Err(fault) => Err(RequestError::Malformed(fault)),
+    }
+}
+
+/// What a status without a JSON-RPC error means for the request.
+fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> RequestError {
+    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let told = format!("HTTP status {status}: {text}");
+    match status.as_u16() {
+        401 | 403 => RequestError::Denied(status.as_u16()),
+        300..=399 => {
+            let to = location
+                .and_then(|to| to.to_str().ok())
+                .unwrap_or("elsewhere");
+            RequestError::NotSent(format!("it redirects to {to}, which is not followed"))
+        }
+        // The server says that it did not take the request.
+        400..=499 | 503 => RequestError::NotSent(told),
+        _ => RequestError::Lost(told),
+    }
+}
+
+fn content_type(response: &Response<Body>) -> String {
+    let value = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = value
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
+}
+
+/// A legacy server must be told when nobody waits; for a modern one the closed stream is enough.
+struct CancelGuard<'a> {
+    shared: &'a Arc<Shared>,
+    id: i64,
+    options: &'a RequestOptions,
+    armed: bool,
+}
+
+impl CancelGuard<'_> {
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        let was_sent = self.options.sent.load(Ordering::SeqCst);
+        if !self.armed || !was_sent || self.shared.revision.era() == Era::Modern {
+            return;
+        }
+        let params = json!({ "requestId": self.id, "reason": "the caller no longer waits" });
+        let message = onecall_mcp::notification(method::CANCELLED, &params);
+        let shared = Arc::clone(self.shared);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { shared.send(&message).await });
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,83 @@
+//! Bodies: one that tells when it is sent, and reading with a limit.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use crate::error::RequestError;
+
+/// A whole body. The flag is set when the connection takes it: before that the server cannot have
+/// acted.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    data: Option<Bytes>,
+    sent: Arc<AtomicBool>,
+}
+
+impl Outgoing {
+    pub(crate) fn new(data: Bytes, sent: Arc<AtomicBool>) -> Self {
+        Self {
+            data: (!data.is_empty()).then_some(data),
+            sent,
+        }
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.sent.store(true, Ordering::SeqCst);
+        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.data.as_ref().map_or(0, |data| data.len() as u64))
+    }
+}
+
+/// Reads a body to its end; stops reading at the limit.
+pub(crate) async fn read_limited(mut body: Incoming, limit: usize) -> Result<Bytes, RequestError> {
+    let over = || RequestError::Limit(format!("more than {limit} bytes"));
+    if body.size_hint().lower() > limit as u64 {
+        return Err(over());
+    }
+    let mut whole = BytesMut::new();
+    let mut first: Option<Bytes> = None;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| RequestError::Lost(broken(&error)))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+            return Err(over());
+        }
+        match first.take() {
+            None if whole.is_empty() => first = Some(data),
+            Some(begin) => {
+                whole.extend_from_slice(&begin);
+                whole.extend_from_slice(&data);
+            }
+            None => whole.extend_from_slice(&data),
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+pub(crate) fn broken(error: &hyper::Error) -> String {
+    format!("the connection broke before the answer was whole: {error}")
+}

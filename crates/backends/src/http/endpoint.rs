@@ -1,0 +1,205 @@
+//! A URL with its fixed headers and its pool of connections. Redirects are never followed, since
+//! credentials would go with them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use hyper::Response;
+use hyper::body::Incoming;
+use hyper_rustls::builderstates::WantsSchemes;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::body::Outgoing;
+use crate::error::RequestError;
+use crate::limits::{HTTP_CONNECT_TIMEOUT, HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX};
+use crate::options::HttpOptions;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    client: Client<HttpsConnector<HttpConnector>, Outgoing>,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+/// What is wrong with the options of an HTTP backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointFault {
+    Url(String),
+    Header(String),
+}
+
+impl Endpoint {
+    pub(crate) fn new(options: &HttpOptions) -> Result<Self, EndpointFault> {
+        let uri = check_url(&options.url)?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &options.headers {
+            let fault = || EndpointFault::Header(name.clone());
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| fault())?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+        Ok(Self {
+            client: client(uri.scheme_str() == Some("https"))?,
+            uri,
+            headers,
+        })
+    }
+
+    /// The same server and pool at another path of it.
+    pub(crate) fn at(&self, uri: Uri) -> Self {
+        Self {
+            client: self.client.clone(),
+            uri,
+            headers: self.headers.clone(),
+        }
+    }
+
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    pub(crate) async fn post(
+        &self,
+        mut headers: HeaderMap,
+        body: Bytes,
+        sent: Arc<AtomicBool>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let json = HeaderValue::from_static("application/json");
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::CONTENT_TYPE, json);
+        headers.insert(header::ACCEPT, both);
+        self.send(Method::POST, headers, body, sent).await
+    }
+
+    pub(crate) async fn get(
+        &self,
+        mut headers: HeaderMap,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let events = HeaderValue::from_static("text/event-stream");
+        headers.insert(header::ACCEPT, events);
+        self.send(Method::GET, headers, Bytes::new(), Arc::default())
+            .await
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        headers: HeaderMap,
+    ) -> Result<Response<Incoming>, RequestError> {
+        self.send(Method::DELETE, headers, Bytes::new(), Arc::default())
+            .await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        sent: Arc<AtomicBool>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let mut request = Request::new(Outgoing::new(body, Arc::clone(&sent)));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = headers;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        self.client.request(request).await.map_err(|error| {
+            let inner = find_hyper(&error);
+            if inner.is_some_and(hyper::Error::is_parse_too_large) {
+                return RequestError::Limit(format!("headers of over {HTTP_HEAD_BYTES_MAX} bytes"));
+            }
+            let reason = chain(&error);
+            if sent.load(Ordering::SeqCst) {
+                RequestError::Lost(reason)
+            } else {
+                RequestError::NotSent(reason)
+            }
+        })
+    }
+}
+
+fn check_url(url: &str) -> Result<Uri, EndpointFault> {
+    let fault = |reason: &str| EndpointFault::Url(reason.to_owned());
+    let uri: Uri = url
+        .parse()
+        .map_err(|error: http::uri::InvalidUri| fault(&error.to_string()))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => {}
+        _ => return Err(fault("it must begin with http:// or https://")),
+    }
+    match uri.authority() {
+        None => Err(fault("it names no host")),
+        Some(authority) if authority.as_str().contains('@') => {
+            Err(fault("credentials belong into `headers`"))
+        }
+        Some(_) => Ok(uri),
+    }
+}
+
+fn client(
+    needs_tls: bool,
+) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, EndpointFault> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(HTTP_CONNECT_TIMEOUT));
+    let connector = tls(needs_tls)?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(http);
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(HTTP_IDLE)
+        .pool_max_idle_per_host(HTTP_IDLE_MAX)
+        .http1_max_buf_size(HTTP_HEAD_BYTES_MAX)
+        .build(connector))
+}
+
+/// The certificates of the machine are read only where they are needed: it takes a while.
+fn tls(is_needed: bool) -> Result<HttpsConnectorBuilder<WantsSchemes>, EndpointFault> {
+    let builder = HttpsConnectorBuilder::new();
+    let provider = rustls::crypto::ring::default_provider();
+    if is_needed {
+        let with_roots = builder.with_provider_and_native_roots(provider);
+        return with_roots
+            .map_err(|error| EndpointFault::Url(format!("no certificates are at hand: {error}")));
+    }
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| EndpointFault::Url(error.to_string()))?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(builder.with_tls_config(config))
+}
+
+fn find_hyper<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a hyper::Error> {
+    let mut current = Some(error);
+    while let Some(one) = current {
+        if let Some(found) = one.downcast_ref::<hyper::Error>() {
+            return Some(found);
+        }
+        current = one.source();
+    }
+    None
+}
+
+/// An error with its causes: hyper says too little in the outermost one.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        source = cause.source();
+    }
+    text
+}

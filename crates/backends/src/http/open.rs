@@ -1,0 +1,131 @@
+//! The opening over HTTP: probe with a modern request, fall back to the handshake.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use onecall_mcp::{Era, Incoming, Probe, RequestId, Revision, judge_probe, method, name};
+use serde_json::{Value, json};
+
+use super::{Endpoint, HttpWire, content_type, read_json, stream};
+use crate::error::{ConnectError, RequestError};
+use crate::limits::HTTP_PROBE_PATIENCE;
+use crate::negotiate::{Agreement, Opening, legacy, modern, parse_result};
+
+/// What the opening came to.
+pub(crate) enum Opened {
+    Wire(HttpWire, Agreement),
+    /// The server takes no POST here; it may be one of the two-endpoint transport.
+    MaybeSse(ConnectError),
+}
+
+pub(crate) async fn open(
+    endpoint: Endpoint,
+    opening: &Opening,
+    era: Option<Era>,
+) -> Result<Opened, ConnectError> {
+    if era != Some(Era::Legacy) {
+        match discover(&endpoint, opening).await? {
+            Some((revision, result)) => {
+                let agreement = modern(revision, &result);
+                let wire = HttpWire::new(endpoint, opening.clone(), revision, None);
+                return Ok(Opened::Wire(wire, agreement));
+            }
+            None if era == Some(Era::Modern) => return Err(ConnectError::NoCommonRevision),
+            None => {}
+        }
+    }
+    let (agreement, session) = match initialize(&endpoint, opening).await {
+        Ok(opened) => opened,
+        Err(error @ (RequestError::NotSent(_) | RequestError::Malformed(_))) => {
+            return Ok(Opened::MaybeSse(error.of_connect(method::INITIALIZE)));
+        }
+        Err(error) => return Err(error.of_connect(method::INITIALIZE)),
+    };
+    let wire = HttpWire::new(endpoint, opening.clone(), agreement.revision, session);
+    Ok(Opened::Wire(wire, agreement))
+}
+
+/// The revision and result of a modern server; `None` for a legacy one.
+async fn discover(
+    endpoint: &Endpoint,
+    opening: &Opening,
+) -> Result<Option<(Revision, Value)>, ConnectError> {
+    let params = opening.discover_params();
+    let mut headers = HeaderMap::new();
+    let version = HeaderValue::from_static(Revision::MODERN.as_str());
+    headers.insert(name::PROTOCOL_VERSION, version);
+    headers.insert(name::METHOD, HeaderValue::from_static(method::DISCOVER));
+    let probing = ask(endpoint, headers, method::DISCOVER, &params);
+    let Ok(answer) = tokio::time::timeout(HTTP_PROBE_PATIENCE, probing).await else {
+        // It neither answers nor refuses; servers that know the method do.
+        return Ok(None);
+    };
+    let (probe, result) = match answer {
+        Ok((_, result)) => (judge_probe(Ok(&result)), result),
+        Err(RequestError::Rpc(error)) => (judge_probe(Err(&error)), Value::Null),
+        Err(RequestError::Denied(status)) => return Err(ConnectError::Denied(status)),
+        Err(_) => return Ok(None),
+    };
+    match probe {
+        Probe::Modern(revision) => Ok(Some((revision, result))),
+        Probe::Legacy => Ok(None),
+        Probe::NoCommon => Err(ConnectError::NoCommonRevision),
+    }
+}
+
+/// The handshake: what was agreed, and the session if the server opened one.
+pub(super) async fn initialize(
+    endpoint: &Endpoint,
+    opening: &Opening,
+) -> Result<(Agreement, Option<Arc<str>>), RequestError> {
+    let params = opening.initialize_params();
+    let (headers, result) = ask(endpoint, HeaderMap::new(), method::INITIALIZE, &params).await?;
+    let agreement = legacy(&result).map_err(|error| RequestError::NotSent(error.to_string()))?;
+    let session = headers.get(name::SESSION).cloned();
+    let mut headers = HeaderMap::new();
+    let version = HeaderValue::from_static(agreement.revision.as_str());
+    headers.insert(name::PROTOCOL_VERSION, version);
+    if let Some(session) = &session {
+        headers.insert(name::SESSION, session.clone());
+    }
+    let ready = onecall_mcp::notification(method::INITIALIZED, &json!({})).to_string();
+    endpoint
+        .post(headers, Bytes::from(ready), Arc::default())
+        .await?;
+    let session = session.and_then(|session| session.to_str().ok().map(Arc::from));
+    Ok((agreement, session))
+}
+
+/// One request outside any session; its response headers and its result.
+async fn ask(
+    endpoint: &Endpoint,
+    headers: HeaderMap,
+    method: &str,
+    params: &Value,
+) -> Result<(HeaderMap, Value), RequestError> {
+    let id = RequestId::Number(0);
+    let body = onecall_mcp::request(&id, method, params).to_string();
+    let response = endpoint
+        .post(headers, Bytes::from(body), Arc::default())
+        .await?;
+    let headers = response.headers().clone();
+    let raw = if response.status().is_success() && content_type(&response) == "text/event-stream" {
+        let mut events = stream::Events::new(response.into_body());
+        loop {
+            match events.next().await? {
+                Some(Incoming::Response {
+                    id: Some(answered),
+                    outcome,
+                }) if answered == id => {
+                    break outcome.map_err(RequestError::Rpc)?;
+                }
+                Some(_) => {}
+                None => return Err(RequestError::Lost("the stream ended early".to_owned())),
+            }
+        }
+    } else {
+        read_json(response, 0).await?
+    };
+    Ok((headers, parse_result(&raw)?))
+}

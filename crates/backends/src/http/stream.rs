@@ -1,0 +1,205 @@
+//! Event streams: the answer to a POST, resumed where a legacy server allows it, and the GET stream
+//! on which a legacy server tells of changes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::Response;
+use hyper::body::Incoming as Body;
+use onecall_mcp::limits::MESSAGE_BYTES_MAX;
+use onecall_mcp::{Era, Incoming, RequestId, ShapeError, SseDecoder, SseEvent, name};
+use tokio_util::sync::CancellationToken;
+
+use super::body::broken;
+use super::{Outcome, Shared, content_type};
+use crate::backoff::Backoff;
+use crate::error::RequestError;
+use crate::limits::{RESUME_WAIT_DEFAULT, RESUME_WAIT_MAX, RESUMES_MAX, STREAM_BYTES_MAX};
+use crate::link::RequestOptions;
+
+/// Messages of one event stream.
+pub(super) struct Events {
+    body: Body,
+    decoder: SseDecoder,
+    ready: VecDeque<SseEvent>,
+    bytes: usize,
+    /// Where a server would resume, and when it wants to be asked.
+    last_id: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl Events {
+    pub(super) fn new(body: Body) -> Self {
+        Self {
+            body,
+            decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
+            ready: VecDeque::new(),
+            bytes: 0,
+            last_id: None,
+            retry: None,
+        }
+    }
+
+    /// The next message; `None` when the stream has ended in order.
+    pub(super) async fn next(&mut self) -> Result<Option<Incoming>, RequestError> {
+        while let Some(event) = self.next_event().await? {
+            if event.data.is_empty() {
+                continue;
+            }
+            return match onecall_mcp::parse(&event.data) {
+                Ok(message) => Ok(Some(message)),
+                Err(ShapeError::TooDeep { limit }) => Err(RequestError::Limit(format!(
+                    "JSON nested deeper than {limit} levels"
+                ))),
+                Err(fault) => Err(RequestError::Malformed(fault)),
+            };
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn next_event(&mut self) -> Result<Option<SseEvent>, RequestError> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                if event.id.is_some() {
+                    self.last_id.clone_from(&event.id);
+                }
+                self.retry = event.retry_ms.map(Duration::from_millis).or(self.retry);
+                return Ok(Some(event));
+            }
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| RequestError::Lost(broken(&error)))?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            self.bytes += data.len();
+            if self.bytes > STREAM_BYTES_MAX {
+                let what = format!("a stream of more than {STREAM_BYTES_MAX} bytes");
+                return Err(RequestError::Limit(what));
+            }
+            let events = self.decoder.feed(&data);
+            self.ready
+                .extend(events.map_err(|error| RequestError::Limit(error.to_string()))?);
+        }
+    }
+
+    /// Long streams of small events are no fault where nobody waits for their end.
+    fn forget_length(&mut self) {
+        self.bytes = 0;
+    }
+}
+
+/// Reads the stream of one request until its answer.
+pub(super) async fn read_answer(
+    shared: &Arc<Shared>,
+    response: Response<Body>,
+    id: i64,
+    options: &RequestOptions,
+) -> Outcome {
+    let mut events = Events::new(response.into_body());
+    let mut resumes = 0;
+    loop {
+        let ended = match events.next().await {
+            Ok(Some(Incoming::Response {
+                id: Some(RequestId::Number(answered)),
+                outcome,
+            })) if answered == id => {
+                return outcome.map_err(RequestError::Rpc);
+            }
+            Ok(Some(message)) => {
+                shared.take(message, Some(options));
+                continue;
+            }
+            Ok(None) => "the stream ended before the answer".to_owned(),
+            Err(RequestError::Lost(reason)) => reason,
+            Err(error) => return Err(error),
+        };
+        let can_resume = shared.revision.era() == Era::Legacy && events.last_id.is_some();
+        if !can_resume || resumes >= RESUMES_MAX {
+            return Err(RequestError::Lost(ended));
+        }
+        resumes += 1;
+        events = resume(shared, events, ended).await?;
+    }
+}
+
+/// Asks a legacy server for the rest of a stream.
+async fn resume(shared: &Shared, broken: Events, ended: String) -> Result<Events, RequestError> {
+    let wait = broken
+        .retry
+        .unwrap_or(RESUME_WAIT_DEFAULT)
+        .min(RESUME_WAIT_MAX);
+    tokio::time::sleep(wait).await;
+    let mut headers = shared.headers();
+    if let Some(id) = &broken.last_id
+        && let Ok(value) = HeaderValue::from_str(id)
+    {
+        headers.insert(name::LAST_EVENT, value);
+    }
+    // The call has been sent; what goes wrong now loses its answer.
+    let lost = |reason: String| RequestError::Lost(format!("{ended}; {reason}"));
+    let response = shared.endpoint.get(headers).await;
+    let response = response.map_err(|_| lost("it cannot be resumed".to_owned()))?;
+    if !response.status().is_success() || content_type(&response) != "text/event-stream" {
+        return Err(lost(format!(
+            "resuming it gave HTTP status {}",
+            response.status()
+        )));
+    }
+    let mut events = Events::new(response.into_body());
+    events.last_id = broken.last_id;
+    events.retry = broken.retry;
+    Ok(events)
+}
+
+/// Keeps the GET stream of a legacy session open, where the server offers one.
+pub(super) async fn listen(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut backoff = Backoff::default();
+    let mut last_id: Option<String> = None;
+    loop {
+        let began = tokio::time::Instant::now();
+        tokio::select! {
+            offered = listen_once(&shared, &mut last_id) => if !offered { return },
+            () = stop.cancelled() => return,
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.after(Some(began.elapsed()))) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+/// One GET stream to its end. False where the server offers none.
+async fn listen_once(shared: &Arc<Shared>, last_id: &mut Option<String>) -> bool {
+    let mut headers = shared.headers();
+    if let Some(value) = last_id
+        .as_ref()
+        .and_then(|id| HeaderValue::from_str(id).ok())
+    {
+        headers.insert(name::LAST_EVENT, value);
+    }
+    let Ok(response) = shared.endpoint.get(headers).await else {
+        return true;
+    };
+    match response.status() {
+        StatusCode::NOT_FOUND if shared.session().is_some() => {
+            // The next call will open a new session.
+            *last_id = None;
+            return true;
+        }
+        status if !status.is_success() => return false,
+        _ if content_type(&response) != "text/event-stream" => return false,
+        _ => {}
+    }
+    let mut events = Events::new(response.into_body());
+    while let Ok(Some(message)) = events.next().await {
+        shared.take(message, None);
+        events.forget_length();
+        last_id.clone_from(&events.last_id);
+    }
+    true
+}

@@ -1,0 +1,475 @@
+//! Streamable HTTP: both eras against the demo, and faults against a server that has them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use onecall_backends::{BackendName, BackendOptions, Backends, Call, StartError};
+use onecall_mcp::{CallAnswer, Era};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::faulty::{Reply, Seen, Server, answer, done, modern};
+use crate::world::{PATIENCE, call, client_info, complete, start};
+
+/// The demo on a port of its own, until the guard is dropped.
+async fn demo(options: onecall_demo::Options) -> (String, DropGuard) {
+    let stop = CancellationToken::new();
+    let (tell, told) = oneshot::channel();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let ready = move |address: SocketAddr| tell.send(address).unwrap();
+    tokio::spawn(onecall_demo::serve_http(
+        options,
+        address,
+        stop.clone(),
+        ready,
+    ));
+    (
+        format!("http://{}/mcp", told.await.unwrap()),
+        stop.drop_guard(),
+    )
+}
+
+fn http(name: &str, url: &str, era: Option<Era>) -> BackendOptions {
+    let mut options = BackendOptions::http(name, url);
+    options.call_timeout = PATIENCE;
+    options.era = era;
+    options
+}
+
+#[tokio::test]
+async fn the_demo_is_called_in_both_eras() {
+    let (url, _stop) = demo(onecall_demo::Options::default()).await;
+    let backends = start(vec![
+        http("auto", &url, None),
+        http("legacy", &url, Some(Era::Legacy)),
+    ]);
+    for name in ["auto", "legacy"] {
+        let added = call(&backends, name, "add", json!({ "a": 1, "b": 2.5 }))
+            .await
+            .unwrap();
+        assert_eq!(added.structured(), Some(&json!({ "sum": 3.5 })));
+        let unknown = call(&backends, name, "nope", json!({})).await.unwrap_err();
+        assert_eq!(unknown.code(), "input.arguments");
+        // `region` must arrive in a header as well, or the demo refuses.
+        let note = json!({ "id": "n1", "region": "Zürich" });
+        let fetched = call(&backends, name, "fetch", note).await.unwrap();
+        assert_eq!(fetched.text_json().unwrap()["region"], "Zürich");
+        let (progress, mut told) = mpsc::channel(8);
+        let mut slow = Call::new("slow", json!({ "ms": 4 }));
+        slow.progress = Some(progress);
+        complete(backends.call(&name.into(), slow).await).unwrap();
+        let mut seen = Vec::new();
+        while let Ok(progress) = told.try_recv() {
+            seen.push(progress.progress);
+        }
+        assert_eq!(seen, [1.0, 2.0, 3.0, 4.0]);
+    }
+    let revisions: Vec<_> = backends.status().iter().map(|one| one.revision).collect();
+    assert_eq!(revisions, [Some("2026-07-28"), Some("2025-11-25")]);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn questions_reach_the_caller_they_belong_to() {
+    let (url, _stop) = demo(onecall_demo::Options::default()).await;
+    let backends = start(vec![
+        http("legacy", &url, Some(Era::Legacy)),
+        http("modern", &url, None),
+    ]);
+    let ask = |who: &'static str| {
+        let backends = backends.clone();
+        async move {
+            let (asker, mut questions) = mpsc::channel(1);
+            let mut ask = Call::new("ask", json!({ "question": format!("are you {who}?") }));
+            ask.asker = Some(asker);
+            let answering = async {
+                let question = questions.recv().await.unwrap();
+                let asked = question.params["message"].as_str().unwrap().to_owned();
+                let content = json!({ "answer": format!("{who}: {asked}") });
+                question
+                    .reply
+                    .send(json!({ "action": "accept", "content": content }))
+                    .unwrap();
+            };
+            let name = BackendName::from("legacy");
+            let (output, ()) = tokio::join!(backends.call(&name, ask), answering);
+            complete(output).unwrap().structured().unwrap()["content"]["answer"].clone()
+        }
+    };
+    let (first, second) = tokio::join!(ask("Ada"), ask("Bob"));
+    assert_eq!(
+        (first, second),
+        (json!("Ada: are you Ada?"), json!("Bob: are you Bob?"))
+    );
+    let mut modern = Call::new("ask", json!({ "question": "q", "mode": "url" }));
+    modern.takes_questions = true;
+    let asked = backends.call(&"modern".into(), modern).await.unwrap();
+    let CallAnswer::InputRequired(asked) = asked else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(asked.requests["answer"]["params"]["mode"], "url");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_changed_list_is_read_again_in_both_eras() {
+    let options = onecall_demo::Options {
+        changing_list: true,
+        ..Default::default()
+    };
+    let (url, _stop) = demo(options).await;
+    for era in [Era::Modern, Era::Legacy] {
+        let backends = start(vec![http("demo", &url, Some(era))]);
+        let before = backends.settle(PATIENCE).await;
+        let count = before.lists[0].1.len();
+        let mut lists = backends.tool_lists();
+        // The stream may open after the first change; then the next one is heard.
+        let changed = async {
+            loop {
+                call(&backends, "demo", "toggle", json!({})).await.unwrap();
+                let heard = lists.wait_for(|lists| lists.lists[0].1.len() != count);
+                if tokio::time::timeout(Duration::from_millis(200), heard)
+                    .await
+                    .is_ok()
+                {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, changed).await.unwrap();
+        backends.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_in_both_eras() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let options = onecall_demo::Options {
+        ledger: Some(ledger.clone()),
+        ..Default::default()
+    };
+    let (url, _stop) = demo(options).await;
+    for era in [Era::Modern, Era::Legacy] {
+        let backends = start(vec![http("demo", &url, Some(era))]);
+        backends.settle(PATIENCE).await;
+        let (progress, mut told) = mpsc::channel(8);
+        let mut slow = Call::new("slow", json!({ "ms": 800 }));
+        slow.progress = Some(progress);
+        let name = BackendName::from("demo");
+        tokio::select! {
+            _ = backends.call(&name, slow) => panic!("finished"),
+            first = told.recv() => assert!(first.is_some()),
+        }
+        call(&backends, "demo", "slow", json!({ "ms": 900 }))
+            .await
+            .unwrap();
+        backends.shutdown().await;
+    }
+    let text = std::fs::read_to_string(&ledger).unwrap();
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+#[tokio::test]
+async fn one_round_trip_a_call_on_connections_that_are_reused() {
+    let server = Server::start(modern(done)).await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    for _ in 0..100 {
+        call(&backends, "b", "do", json!({})).await.unwrap();
+    }
+    assert_eq!((server.connections(), server.seen().len()), (1, 102));
+    let calls = (0..200).map(|_| call(&backends, "b", "do", json!({})));
+    assert!(
+        futures::future::join_all(calls)
+            .await
+            .iter()
+            .all(Result::is_ok)
+    );
+    assert_eq!(server.seen().len(), 302);
+    assert!(
+        server.connections() <= 32,
+        "{} connections",
+        server.connections()
+    );
+    backends.shutdown().await;
+}
+
+/// A legacy server whose sessions are numbered and can be forgotten.
+fn sessions(
+    opened: std::sync::Arc<AtomicUsize>,
+    valid: std::sync::Arc<AtomicUsize>,
+) -> impl Fn(&Seen) -> Reply {
+    move |seen| {
+        let method = seen.body["method"].as_str().unwrap_or_default();
+        if seen.verb != "POST" {
+            return Reply::Json(405, Vec::new(), Value::Null);
+        }
+        if method == "initialize" {
+            let number = opened.fetch_add(1, Ordering::SeqCst) + 1;
+            let result = json!({ "protocolVersion": "2025-06-18", "capabilities": {} });
+            let session = vec![("mcp-session-id", number.to_string())];
+            return Reply::Json(200, session, answer(seen, "result", result));
+        }
+        if method == "server/discover" {
+            return Reply::Json(400, Vec::new(), Value::Null);
+        }
+        let session = seen
+            .headers
+            .get("mcp-session-id")
+            .and_then(|id| id.parse::<usize>().ok());
+        if session.is_none_or(|session| session < valid.load(Ordering::SeqCst)) {
+            return Reply::Json(404, Vec::new(), Value::Null);
+        }
+        match method {
+            "tools/list" => Reply::Json(
+                200,
+                Vec::new(),
+                answer(seen, "result", json!({ "tools": [{ "name": "do" }] })),
+            ),
+            "tools/call" => done(seen),
+            _ => Reply::Json(202, Vec::new(), Value::Null),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_session_is_opened_again_once_for_all_calls() {
+    let (opened, valid) = (std::sync::Arc::default(), std::sync::Arc::default());
+    let server = Server::start(sessions(
+        std::sync::Arc::clone(&opened),
+        std::sync::Arc::clone(&valid),
+    ))
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    valid.store(2, Ordering::SeqCst);
+    let calls = (0..10).map(|_| call(&backends, "b", "do", json!({})));
+    for outcome in futures::future::join_all(calls).await {
+        outcome.unwrap();
+    }
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
+    let versions = server
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.body["method"] == "tools/call");
+    assert!(
+        versions
+            .into_iter()
+            .all(|seen| seen.headers["mcp-protocol-version"] == "2025-06-18")
+    );
+    backends.shutdown().await;
+    assert!(server.seen().iter().any(|seen| seen.verb == "DELETE"));
+}
+
+type Fault = Box<dyn Fn(&Seen) -> Reply + Send + Sync>;
+
+/// The code that a call to this server ends with. A healthy backend is called beside it.
+async fn outcome_of((fault, code, reply): (&'static str, &'static str, Fault)) {
+    let server = Server::start(modern(reply)).await;
+    let healthy = Server::start(modern(done)).await;
+    let mut faulty = http("faulty", &server.url, None);
+    if code == "timeout.call" {
+        faulty.call_timeout = Duration::from_millis(500);
+    }
+    let backends = start(vec![faulty, http("healthy", &healthy.url, None)]);
+    backends.settle(PATIENCE).await;
+    let (bad, good) = tokio::join!(
+        call(&backends, "faulty", "do", json!({})),
+        call(&backends, "healthy", "do", json!({}))
+    );
+    good.unwrap();
+    backends.shutdown().await;
+    let error = bad.unwrap_err();
+    assert_eq!(error.code(), code, "{fault}: {error:?}");
+}
+
+fn head(kind: &str, rest: &str) -> String {
+    format!("HTTP/1.1 200 X\r\ncontent-type: {kind}\r\n{rest}\r\n")
+}
+
+fn json_head(rest: &str) -> Vec<u8> {
+    head("application/json", &format!("{rest}\r\n")).into_bytes()
+}
+
+fn status(code: u16) -> Fault {
+    Box::new(move |_| Reply::Json(code, Vec::new(), Value::Null))
+}
+
+fn raw(bytes: Vec<u8>) -> Fault {
+    Box::new(move |_| Reply::Raw(bytes.clone()))
+}
+
+fn endless(kind: &'static str, chunk: Vec<u8>) -> Fault {
+    Box::new(move |_| Reply::Endless(head(kind, ""), chunk.clone()))
+}
+
+fn result(value: Value) -> Fault {
+    Box::new(move |seen| Reply::Json(200, Vec::new(), answer(seen, "result", value.clone())))
+}
+
+fn wrong_id(seen: &Seen) -> Reply {
+    let mut wrong = answer(seen, "result", json!({}));
+    wrong["id"] = json!(4711);
+    Reply::Json(200, Vec::new(), wrong)
+}
+
+fn deep(seen: &Seen) -> Reply {
+    let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{nested}}}"#,
+        seen.body["id"]
+    );
+    let mut bytes = json_head(&format!("content-length: {}", body.len()));
+    bytes.extend(body.into_bytes());
+    Reply::Raw(bytes)
+}
+
+fn redirect(_: &Seen) -> Reply {
+    Reply::Json(
+        307,
+        vec![("location", "http://127.0.0.1:1/".to_owned())],
+        Value::Null,
+    )
+}
+
+#[tokio::test]
+async fn every_fault_has_its_name_and_touches_nobody_else() {
+    let note = json!({ "jsonrpc": "2.0", "method": "x", "params": { "t": "x".repeat(1 << 20) } });
+    let note = format!("data: {note}\n\n").into_bytes();
+    let events = "text/event-stream";
+    let comment: Fault = Box::new(|_| Reply::Events(vec![": hi\n\n".to_owned()]));
+    let faults: Vec<(&str, &str, Fault)> = vec![
+        (
+            "garbage",
+            "unknown_outcome.lost",
+            raw(b"\x00\x01nonsense\r\n\r\n".to_vec()),
+        ),
+        (
+            "dies before the head",
+            "unknown_outcome.lost",
+            raw(Vec::new()),
+        ),
+        (
+            "closes after the head",
+            "unknown_outcome.lost",
+            raw(json_head("content-length: 50")),
+        ),
+        ("stream without answer", "unknown_outcome.lost", comment),
+        ("server error", "unknown_outcome.lost", status(502)),
+        (
+            "no JSON-RPC",
+            "transport.malformed",
+            Box::new(|_| Reply::Json(200, Vec::new(), json!("x"))),
+        ),
+        ("wrong id", "transport.malformed", Box::new(wrong_id)),
+        (
+            "unknown result type",
+            "transport.malformed",
+            result(json!({ "resultType": "later" })),
+        ),
+        (
+            "100 MB announced",
+            "limit.result",
+            raw(json_head("content-length: 100000000")),
+        ),
+        (
+            "endless body",
+            "limit.result",
+            endless("application/json", vec![b' '; 65536]),
+        ),
+        ("endless events", "limit.result", endless(events, note)),
+        (
+            "endless event",
+            "limit.result",
+            endless(events, vec![b'x'; 65536]),
+        ),
+        ("deep JSON", "limit.result", Box::new(deep)),
+        (
+            "huge header",
+            "limit.result",
+            raw(json_head(&format!("x: {}", "y".repeat(2_000_000)))),
+        ),
+        ("slow drip", "timeout.call", Box::new(|_| Reply::Drip)),
+        ("never answers", "timeout.call", Box::new(|_| Reply::Hang)),
+        ("redirect", "transport.unavailable", Box::new(redirect)),
+        ("busy", "transport.unavailable", status(503)),
+        ("forbidden", "denied.backend", status(403)),
+    ];
+    futures::future::join_all(faults.into_iter().map(outcome_of)).await;
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_known_not_to_have_acted() {
+    let backends = start(vec![http("gone", "http://127.0.0.1:1/mcp", None)]);
+    let error = call(&backends, "gone", "do", json!({})).await.unwrap_err();
+    assert_eq!(
+        (error.code(), error.may_have_acted()),
+        ("transport.unavailable", false)
+    );
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_resumed_where_the_server_left_marks() {
+    let reply = |seen: &Seen| {
+        let result = match (
+            seen.verb.as_str(),
+            seen.body["method"].as_str().unwrap_or_default(),
+        ) {
+            ("GET", _)
+                if seen
+                    .headers
+                    .get("last-event-id")
+                    .is_some_and(|id| id == "e7") =>
+            {
+                let message = json!({ "jsonrpc": "2.0", "id": 2, "result": { "content": [] } });
+                return Reply::Events(vec![format!("id: e8\ndata: {message}\n\n")]);
+            }
+            ("POST", "initialize") => {
+                json!({ "protocolVersion": "2025-11-25", "capabilities": {} })
+            }
+            ("POST", "tools/list") => json!({ "tools": [{ "name": "do" }] }),
+            ("POST", "tools/call") => {
+                return Reply::Events(vec!["id: e7\nretry: 1\ndata:\n\n".to_owned()]);
+            }
+            ("POST", "server/discover") => return Reply::Json(400, Vec::new(), Value::Null),
+            ("POST", _) => return Reply::Json(202, Vec::new(), Value::Null),
+            _ => return Reply::Json(405, Vec::new(), Value::Null),
+        };
+        Reply::Json(200, Vec::new(), answer(seen, "result", result))
+    };
+    let server = Server::start(reply).await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    assert_eq!(
+        server
+            .methods()
+            .iter()
+            .filter(|method| *method == "tools/call")
+            .count(),
+        1
+    );
+    backends.shutdown().await;
+}
+
+#[test]
+fn options_that_cannot_work_are_refused_at_the_start() {
+    let refused =
+        |options: BackendOptions| Backends::start(&client_info(), vec![options]).unwrap_err();
+    for url in ["", "ftp://a/b", "not a url", "http://user:secret@host/"] {
+        assert!(
+            matches!(
+                refused(BackendOptions::http("b", url)),
+                StartError::Url { .. }
+            ),
+            "{url}"
+        );
+    }
+    let mut bad = BackendOptions::http("b", "http://127.0.0.1:1/");
+    if let onecall_backends::TransportOptions::Http(http) = &mut bad.transport {
+        http.headers.push(("a b".to_owned(), "c".to_owned()));
+    }
+    assert!(matches!(refused(bad), StartError::Header { .. }));
+}

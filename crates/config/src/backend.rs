@@ -1,0 +1,184 @@
+//! A backend as every kind of file writes it: a command, or a URL.
+
+use crate::keys;
+use crate::settings::{Backend, Session, Transport};
+use crate::substitute::{Environment, substitute};
+use onecall_dialects::toolhive::read_duration;
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, Text, codes};
+use onecall_workflow::name::BackendName;
+
+/// What is read of a backend, and with what.
+pub(crate) struct Reader<'a> {
+    pub(crate) environment: &'a Environment<'a>,
+    /// The directory of the file, for a relative `cwd`.
+    pub(crate) directory: &'a str,
+}
+
+/// How other programs spell the transports.
+const TRANSPORTS: [&str; 5] = ["stdio", "sse", "http", "streamable-http", "streamable_http"];
+
+impl Reader<'_> {
+    /// The keys that say how a backend is reached; the rest is left in `fields`.
+    pub(crate) fn transport(
+        &self,
+        fields: &mut Fields<'_>,
+        kind_key: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Transport> {
+        let kind = fields.optional_choice(kind_key, &TRANSPORTS, diagnostics);
+        let command = fields.optional_string("command", diagnostics);
+        let url = fields.optional_string("url", diagnostics);
+        let args = fields.string_sequence("args", diagnostics);
+        let env = self.pairs(fields, "env", diagnostics);
+        let cwd = fields.optional_string("cwd", diagnostics);
+        let headers = self.pairs(fields, "headers", diagnostics);
+        match (command, url) {
+            (Some(command), None) => {
+                if let Some(kind) = kind.filter(|kind| kind.value != "stdio") {
+                    diagnostics.push(transport_unfit(&kind.place, "a command speaks `stdio`"));
+                }
+                Some(Transport::Stdio {
+                    command: command.to_string(),
+                    args: args.iter().map(ToString::to_string).collect(),
+                    env,
+                    cwd: cwd.map(|cwd| self.path(cwd)),
+                })
+            }
+            (None, Some(url)) => {
+                let text = substitute(url, self.environment, diagnostics);
+                if !text.starts_with("http://") && !text.starts_with("https://") {
+                    diagnostics.push(not_http(url));
+                }
+                match kind.as_ref().map(|kind| kind.value) {
+                    Some("sse") => Some(Transport::Sse { url: text, headers }),
+                    Some("stdio") => {
+                        let place = kind.map_or(url.place().clone(), |kind| kind.place);
+                        diagnostics.push(transport_unfit(&place, "`stdio` needs a `command`"));
+                        None
+                    }
+                    _ => Some(Transport::StreamableHttp { url: text, headers }),
+                }
+            }
+            (Some(_), Some(url)) => {
+                diagnostics.push(two_ways(url));
+                None
+            }
+            (None, None) => {
+                diagnostics.push(no_way(fields.node()));
+                None
+            }
+        }
+    }
+
+    /// Keys that any backend may have beside its transport.
+    pub(crate) fn backend(
+        &self,
+        name: &Text,
+        fields: &mut Fields<'_>,
+        kind_key: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Backend> {
+        let transport = self.transport(fields, kind_key, diagnostics);
+        let session = fields.optional_choice("session", &["shared", "per_client"], diagnostics);
+        let timeout = read_duration(fields, "timeout", diagnostics);
+        let in_flight = fields.optional_integer("max_in_flight", 1..=10_000, diagnostics);
+        let eager = fields.optional_bool("eager", diagnostics);
+        check_name(name, diagnostics);
+        Some(Backend {
+            name: BackendName::from(name.as_str()),
+            transport: transport?,
+            timeout: timeout.map(|timeout| timeout.value),
+            max_in_flight: in_flight.and_then(|count| usize::try_from(count.value).ok()),
+            eager: eager.is_some_and(|eager| eager.value),
+            session: match session.map(|session| session.value) {
+                Some("per_client") => Session::PerClient,
+                _ => Session::Shared,
+            },
+            place: name.place().clone(),
+        })
+    }
+
+    fn pairs(
+        &self,
+        fields: &mut Fields<'_>,
+        key: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        for Entry { key: name, value } in fields.mapping(key, diagnostics) {
+            if let Some(text) = value.expect_string(name, diagnostics) {
+                let value = substitute(text, self.environment, diagnostics);
+                pairs.push((name.to_string(), value));
+            }
+        }
+        pairs
+    }
+
+    fn path(&self, path: &Text) -> String {
+        let absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
+        if absolute || self.directory.is_empty() {
+            return path.to_string();
+        }
+        format!("{}/{path}", self.directory)
+    }
+}
+
+/// Keys a foreign file has for its own program.
+pub(crate) fn warn_of_rest(fields: &mut Fields<'_>, prefix: &str, diagnostics: &mut Diagnostics) {
+    for entry in fields.rest() {
+        diagnostics.push(keys::inert(entry, &format!("{prefix}{}", entry.key)));
+    }
+}
+
+fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
+    let fits = !name.is_empty()
+        && name.chars().count() <= 128
+        && name.chars().all(|c| !c.is_whitespace() && !c.is_control());
+    if !fits {
+        diagnostics.push(
+            Diagnostic::error(codes::INVALID_NAME, "the name of a backend cannot be this")
+                .label(name.place(), "not a backend name")
+                .help("use letters, digits, `_` and `-`"),
+        );
+    }
+}
+
+fn transport_unfit(place: &Place, why: &str) -> Diagnostic {
+    Diagnostic::error(
+        codes::BACKEND_TRANSPORT,
+        format!("the transport of this backend does not fit: {why}"),
+    )
+    .label(place, "does not fit")
+    .help("remove it, or change how the backend is reached")
+}
+
+fn not_http(url: &Text) -> Diagnostic {
+    Diagnostic::error(
+        codes::BACKEND_TRANSPORT,
+        "the URL of a backend must start with `http://` or `https://`",
+    )
+    .label(url.place(), "not such a URL")
+    .help("write the whole URL of the server's MCP endpoint")
+}
+
+fn two_ways(url: &Text) -> Diagnostic {
+    Diagnostic::error(
+        codes::BACKEND_TRANSPORT,
+        "a backend has both `command` and `url`",
+    )
+    .label(url.place(), "only one can be used")
+    .help("remove one of them")
+}
+
+fn no_way(node: &Node) -> Diagnostic {
+    let place = node
+        .as_mapping()
+        .and_then(<[_]>::first)
+        .map_or(&node.place, |entry| entry.key.place());
+    Diagnostic::error(
+        codes::BACKEND_TRANSPORT,
+        "a backend has neither `command` nor `url`",
+    )
+    .label(place, "how is it reached?")
+    .help("add `command:` to start a program, or `url:` to reach a running server")
+}

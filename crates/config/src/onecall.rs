@@ -1,0 +1,82 @@
+//! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
+
+use crate::backend::Reader;
+use crate::keys;
+use crate::settings::{Backend, Expose};
+use onecall_source::{Diagnostics, Fields, Node, NodeKind};
+use onecall_workflow::expression::GoOptions;
+use onecall_workflow::policy::Durability;
+
+/// What one `onecall.yaml` says.
+#[derive(Debug, Default)]
+pub(crate) struct Onecall {
+    pub(crate) backends: Vec<Backend>,
+    pub(crate) expose: Option<Expose>,
+    pub(crate) store: Option<String>,
+    pub(crate) durability: Option<Durability>,
+    pub(crate) templates: GoOptions,
+}
+
+pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Onecall {
+    let mut read = Onecall::default();
+    let Some(mut fields) = Fields::read(root, "an onecall configuration", diagnostics) else {
+        return read;
+    };
+    for entry in fields.mapping("backends", diagnostics) {
+        let Some(mut own) = Fields::read(&entry.value, "a backend", diagnostics) else {
+            continue;
+        };
+        let backend = reader.backend(&entry.key, &mut own, "transport", diagnostics);
+        own.finish(diagnostics);
+        read.backends.extend(backend);
+    }
+    // The caller follows these paths; here they only have to be texts.
+    fields.string_sequence("workflows", diagnostics);
+    let expose = fields.optional_choice("expose", &["all", "workflows"], diagnostics);
+    read.expose = expose.map(|expose| match expose.value {
+        "workflows" => Expose::Workflows,
+        _ => Expose::All,
+    });
+    let store = fields.optional_string("store", diagnostics);
+    read.store = store.map(ToString::to_string);
+    let choices = ["none", "async", "sync"];
+    let durability = fields.optional_choice("durability", &choices, diagnostics);
+    read.durability = durability.map(|durability| match durability.value {
+        "none" => Durability::None,
+        "sync" => Durability::Sync,
+        _ => Durability::Async,
+    });
+    if let Some(templates) = fields.optional_fields("templates", diagnostics) {
+        read.templates = read_templates(templates, diagnostics);
+    }
+    if let Some(entry) = fields.entry("auth")
+        && !entry.value.is_null()
+    {
+        let why = "the server would answer everyone";
+        diagnostics.push(keys::refused(entry, "auth", why));
+    }
+    keys::warn_inert(&mut fields, "", &["names", "limits"], diagnostics);
+    fields.finish(diagnostics);
+    read
+}
+
+fn read_templates(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> GoOptions {
+    let mode = fields.optional_choice("mode", &["workflow", "go"], diagnostics);
+    let missing = fields.optional_choice("missing", &["error", "go"], diagnostics);
+    fields.finish(diagnostics);
+    GoOptions {
+        go_mode: mode.is_some_and(|mode| mode.value == "go"),
+        go_missing: missing.is_some_and(|missing| missing.value == "go"),
+    }
+}
+
+/// The paths of workflow files, for the caller to add.
+pub(crate) fn paths(root: &Node) -> Vec<onecall_source::Text> {
+    let Some(node) = root.get("workflows") else {
+        return Vec::new();
+    };
+    let NodeKind::Sequence(items) = &node.kind else {
+        return Vec::new();
+    };
+    items.iter().filter_map(|item| item.as_text().cloned()).collect()
+}

@@ -1,0 +1,242 @@
+//! All files of a command, in any mix, become one `Settings`. What each document is, is told by its keys.
+
+use crate::backend::Reader;
+use crate::onecall::{self, Onecall};
+use crate::settings::{Backend, Server, Settings};
+use crate::substitute::Environment;
+use crate::{mcp_servers, toolhive};
+use onecall_dialects::dialect::{Kind, detect};
+use onecall_source::{
+    Diagnostic, Diagnostics, Document, SourceId, SourceMap, Span, Text, codes, parse,
+};
+use onecall_workflow::expression::GoOptions;
+use onecall_workflow::policy::Durability;
+use onecall_workflow::step::{Action, Step};
+use onecall_workflow::workflow::Workflow;
+use std::collections::BTreeMap;
+
+/// A file to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    pub source: SourceId,
+    /// Given by name, so it must be recognised. One found in a directory is left out when it is not.
+    pub named: bool,
+}
+
+/// What is needed beside the files.
+pub struct Options<'e> {
+    /// Values of environment variables, for `${VAR}` in backends.
+    pub environment: &'e Environment<'e>,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Options").finish_non_exhaustive()
+    }
+}
+
+/// Reads and merges all files. `None` when something in them is an error; the diagnostics are always complete.
+pub fn read(
+    sources: &SourceMap,
+    inputs: &[Input],
+    options: &Options<'_>,
+) -> (Option<Settings>, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let documents = parse_all(sources, inputs, &mut diagnostics);
+    let mut merged = Merged::default();
+    // What `onecall.yaml` says about templates holds for every file, so it is read first.
+    for found in documents.iter().filter(|found| found.kind == Kind::Onecall) {
+        let own = onecall::read(&found.document.root, &found.reader(options), &mut diagnostics);
+        merged.add_onecall(own);
+    }
+    for found in &documents {
+        let reader = found.reader(options);
+        let root = &found.document.root;
+        match found.kind {
+            Kind::Onecall => {}
+            Kind::McpServers => {
+                let backends = mcp_servers::read(root, &reader, &mut diagnostics);
+                merged.server.backends.extend(backends);
+            }
+            Kind::ToolhiveConfig => {
+                let own = toolhive::read(root, &reader, merged.templates, &mut diagnostics);
+                merged.add_toolhive(own);
+            }
+            Kind::Resource => {}
+        }
+    }
+    merged.finish(&mut diagnostics)
+}
+
+/// The paths of workflow files that an `onecall.yaml` names, relative to it.
+pub fn references(sources: &SourceMap, source: SourceId) -> Vec<Text> {
+    let (documents, _) = parse(sources, source);
+    let name = sources.get(source).name();
+    documents
+        .iter()
+        .filter(|document| detect(document, name) == Some(Kind::Onecall))
+        .flat_map(|document| onecall::paths(&document.root))
+        .collect()
+}
+
+/// A document that was recognised.
+struct Found {
+    document: Document,
+    kind: Kind,
+    directory: String,
+}
+
+impl Found {
+    fn reader<'a>(&'a self, options: &'a Options<'a>) -> Reader<'a> {
+        Reader {
+            environment: options.environment,
+            directory: &self.directory,
+        }
+    }
+}
+
+fn parse_all(sources: &SourceMap, inputs: &[Input], diagnostics: &mut Diagnostics) -> Vec<Found> {
+    let mut all = Vec::new();
+    for input in inputs {
+        let name = sources.get(input.source).name();
+        let (documents, faults) = parse(sources, input.source);
+        let recognised = documents
+            .iter()
+            .any(|document| detect(document, name).is_some());
+        if input.named || recognised {
+            diagnostics.append(faults);
+        }
+        if input.named && !recognised && !diagnostics.has_errors() {
+            diagnostics.push(unrecognised(input.source, name));
+        }
+        let directory = name.rsplit_once(['/', '\\']).map_or("", |(path, _)| path);
+        for document in documents {
+            if let Some(kind) = detect(&document, name) {
+                all.push(Found {
+                    document,
+                    kind,
+                    directory: directory.to_owned(),
+                });
+            }
+        }
+    }
+    all
+}
+
+fn unrecognised(source: SourceId, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        codes::UNRECOGNISED,
+        format!("`{name}` is none of the files that are read"),
+    )
+    .label(Span::new(source, 0, 0), "what is this?")
+    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, and `onecall.yaml` has `backends` or `workflows`")
+}
+
+#[derive(Default)]
+struct Merged {
+    server: Server,
+    store: Option<String>,
+    durability: Option<Durability>,
+    templates: GoOptions,
+}
+
+impl Merged {
+    fn add_onecall(&mut self, own: Onecall) {
+        self.server.backends.extend(own.backends);
+        if let Some(expose) = own.expose {
+            self.server.expose = expose;
+        }
+        self.store = own.store.or(self.store.take());
+        self.durability = own.durability.or(self.durability);
+        self.templates = own.templates;
+    }
+
+    fn add_toolhive(&mut self, own: toolhive::Toolhive) {
+        if let Some(name) = own.name {
+            self.server.name = name;
+        }
+        self.server.backends.extend(own.backends);
+        self.server.workflows.extend(own.workflows);
+        if let Some(aggregation) = own.aggregation {
+            self.server.aggregation = aggregation;
+        }
+    }
+
+    fn finish(mut self, diagnostics: &mut Diagnostics) -> (Option<Settings>, Diagnostics) {
+        if self.server.name.is_empty() {
+            "onecall".clone_into(&mut self.server.name);
+        }
+        check_backends(&self.server.backends, diagnostics);
+        check_workflows(&self.server.workflows, diagnostics);
+        if self.durability == Some(Durability::None) {
+            for workflow in &self.server.workflows {
+                check_questions(workflow, diagnostics);
+            }
+        }
+        let diagnostics = std::mem::take(diagnostics);
+        let settings = Settings {
+            servers: vec![self.server],
+            store: self.store,
+            durability: self.durability,
+        };
+        let sound = !diagnostics.has_errors();
+        (sound.then_some(settings), diagnostics)
+    }
+}
+
+fn check_backends(backends: &[Backend], diagnostics: &mut Diagnostics) {
+    let mut first: BTreeMap<&str, &Backend> = BTreeMap::new();
+    for backend in backends {
+        match first.get(backend.name.as_str()) {
+            None => {
+                first.insert(backend.name.as_str(), backend);
+            }
+            Some(earlier) => diagnostics.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_BACKEND,
+                    format!("two backends are named `{}`", backend.name),
+                )
+                .label(&backend.place, "this name is taken")
+                .secondary(&earlier.place, "first used here")
+                .help("give one of them another name"),
+            ),
+        }
+    }
+}
+
+fn check_workflows(workflows: &[Workflow], diagnostics: &mut Diagnostics) {
+    let mut first: BTreeMap<&str, &Workflow> = BTreeMap::new();
+    for workflow in workflows {
+        match first.get(workflow.name.as_str()) {
+            None => {
+                first.insert(workflow.name.as_str(), workflow);
+            }
+            Some(earlier) => diagnostics.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_WORKFLOW,
+                    format!("two workflows are named `{}`", workflow.name),
+                )
+                .label(&workflow.place, "this name is taken")
+                .secondary(&earlier.place, "first used here")
+                .help("give one of them another name"),
+            ),
+        }
+    }
+}
+
+fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
+    let asks = |step: &&Step| matches!(step.action, Action::Ask(_));
+    for step in workflow.steps.iter().filter(asks) {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::QUESTION_NOT_STORED,
+                format!("step `{}` asks a person, but runs are not stored", step.name),
+            )
+            .label(&step.place, "the question would be lost with the process")
+            .help("set `durability` to `async` or `sync`"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! `${VAR}` and `${VAR:-text}` in the environment, headers and URL of a backend, and nowhere else.
+
+use onecall_source::{Diagnostic, Diagnostics, Text, codes};
+
+/// Where values of variables come from.
+pub type Environment<'e> = dyn Fn(&str) -> Option<String> + 'e;
+
+/// The text with its variables replaced; one that is not set is reported and left as it is.
+pub(crate) fn substitute(
+    text: &Text,
+    environment: &Environment<'_>,
+    diagnostics: &mut Diagnostics,
+) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text[at..].find("${") {
+        let start = at + found;
+        if text[..start].ends_with('$') && start > at {
+            // `$${` is a literal `${`.
+            out.push_str(&text[at..start - 1]);
+            out.push_str("${");
+            at = start + 2;
+            continue;
+        }
+        out.push_str(&text[at..start]);
+        let Some(length) = text[start..].find('}') else {
+            out.push_str(&text[start..]);
+            return out;
+        };
+        let end = start + length + 1;
+        let inside = &text[start + 2..end - 1];
+        let (name, default) = match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        match (environment(name), default) {
+            (Some(value), _) => out.push_str(&value),
+            (None, Some(default)) => out.push_str(default),
+            (None, None) => {
+                diagnostics.push(not_set(text, name, start..end));
+                out.push_str(&text[start..end]);
+            }
+        }
+        at = end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+fn not_set(text: &Text, name: &str, range: std::ops::Range<usize>) -> Diagnostic {
+    Diagnostic::error(
+        codes::VARIABLE_NOT_SET,
+        format!("the environment variable `{name}` is not set"),
+    )
+    .label(text.place_of(range), "no value")
+    .help(format!("set `{name}`, or write `${{{name}:-text}}` with a text to use instead"))
+}

@@ -1,0 +1,177 @@
+//! Who may call, and as whom backends are called. What cannot be enforced yet refuses the file.
+
+use super::add_header;
+use crate::backend::Reader;
+use crate::keys;
+use crate::settings::Backend;
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes, suggest};
+
+pub(super) fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
+    let kind = fields.entry("type");
+    fields.required("type", diagnostics);
+    let choice = fields.optional_choice("type", &["oidc", "local", "anonymous"], diagnostics);
+    if let (Some(choice), Some(entry)) = (choice, kind)
+        && choice.value != "anonymous"
+    {
+        let why = match choice.value {
+            "oidc" => "tokens of callers would not be checked",
+            _ => "callers would not be identified",
+        };
+        let path = format!("incomingAuth.type: {}", choice.value);
+        diagnostics.push(keys::refused(entry, &path, why));
+    }
+    // Only `type: oidc` uses it, which is refused above.
+    fields.entry("oidc");
+    if let Some(entry) = fields.entry("authz")
+        && !entry.value.is_null()
+    {
+        let none = entry.value.get("type").and_then(|node| node.as_text().cloned());
+        if none.is_none_or(|kind| kind != "none") {
+            let why = "callers would not be authorised";
+            diagnostics.push(keys::refused(entry, "incomingAuth.authz", why));
+        }
+    }
+    fields.finish(diagnostics);
+}
+
+/// Strategies with their block, in the words of the file.
+const STRATEGIES: [&str; 7] = [
+    "unauthenticated",
+    "header_injection",
+    "token_exchange",
+    "upstream_inject",
+    "aws_sts",
+    "obo",
+    "xaa",
+];
+
+pub(super) fn outgoing(
+    mut fields: Fields<'_>,
+    backends: &mut [Backend],
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    fields.optional_choice("source", &["inline", "discovered"], diagnostics);
+    let default = fields.entry("default").filter(|entry| !entry.value.is_null());
+    let own = fields.mapping("backends", diagnostics);
+    fields.finish(diagnostics);
+    let default = default.and_then(|entry| strategy(entry, "outgoingAuth.default", reader, diagnostics));
+    for entry in own {
+        if !backends.iter().any(|backend| backend.name.as_str() == entry.key.as_str()) {
+            diagnostics.push(unknown_backend(&entry.key, backends));
+        }
+    }
+    let own: Vec<(&Text, Option<Header>)> = own
+        .iter()
+        .map(|entry| {
+            let path = format!("outgoingAuth.backends.{}", entry.key);
+            (&entry.key, strategy(entry, &path, reader, diagnostics))
+        })
+        .collect();
+    for backend in backends {
+        let stated = own
+            .iter()
+            .find(|(name, _)| backend.name.as_str() == name.as_str());
+        let header = match stated {
+            Some((_, header)) => header.as_ref(),
+            None => default.as_ref(),
+        };
+        if let Some(header) = header {
+            add_header(backend, &header.name, &header.value);
+        }
+    }
+}
+
+struct Header {
+    name: String,
+    value: String,
+}
+
+/// The header a strategy adds to each call; other ways to authenticate are refused.
+fn strategy(
+    entry: &Entry,
+    path: &str,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Header> {
+    let mut fields = Fields::read(&entry.value, "an authentication strategy", diagnostics)?;
+    fields.required("type", diagnostics);
+    let kind = fields.optional_choice("type", &STRATEGIES, diagnostics)?;
+    match kind.value {
+        "unauthenticated" => {
+            fields.finish(diagnostics);
+            None
+        }
+        "header_injection" => {
+            let block = fields.required_fields("headerInjection", diagnostics);
+            fields.finish(diagnostics);
+            header(block?, reader, diagnostics)
+        }
+        other => {
+            fields.rest();
+            let path = format!("{path}.type: {other}");
+            let why = "backends would be called without these credentials";
+            diagnostics.push(keys::refused(entry, &path, why));
+            None
+        }
+    }
+}
+
+fn header(
+    mut fields: Fields<'_>,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Header> {
+    let name = fields.required_string("headerName", diagnostics);
+    let value = fields.optional_string("headerValue", diagnostics);
+    let variable = fields.optional_string("headerValueEnv", diagnostics);
+    let place = fields.place();
+    fields.finish(diagnostics);
+    let value = match (value, variable) {
+        (Some(value), None) => value.to_string(),
+        (None, Some(variable)) => match (reader.environment)(variable) {
+            Some(value) if !value.is_empty() => value,
+            Some(_) | None => {
+                diagnostics.push(
+                    Diagnostic::error(
+                        codes::VARIABLE_NOT_SET,
+                        format!("environment variable {variable} not set or empty"),
+                    )
+                    .label(variable.place(), "no value")
+                    .help(format!("set `{variable}`")),
+                );
+                return None;
+            }
+        },
+        (Some(_), Some(second)) => {
+            diagnostics.push(one_value(second.place(), "only one of headerValue or headerValueEnv must be set"));
+            return None;
+        }
+        (None, None) => {
+            diagnostics.push(one_value(place, "either headerValue or headerValueEnv must be set"));
+            return None;
+        }
+    };
+    Some(Header {
+        name: name?.to_string(),
+        value,
+    })
+}
+
+fn one_value(place: &onecall_source::Place, message: &str) -> Diagnostic {
+    Diagnostic::error(codes::KEYS_CONFLICT, message)
+        .label(place, "the value of the header")
+        .help("write one of them")
+}
+
+pub(super) fn unknown_backend(name: &Text, backends: &[Backend]) -> Diagnostic {
+    let diagnostic = Diagnostic::warning(
+        codes::UNKNOWN_BACKEND,
+        format!("no backend is named `{name}`"),
+    )
+    .label(name.place(), "unknown backend");
+    match suggest(name, backends.iter().map(|backend| backend.name.as_str())) {
+        Some(near) => diagnostic.help(format!("a backend named `{near}` exists")),
+        None => diagnostic.help("name a backend of this configuration, or remove it"),
+    }
+}

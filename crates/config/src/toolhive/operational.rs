@@ -1,0 +1,52 @@
+//! `operational`: time-outs act; the rest has no effect yet.
+
+use super::auth::unknown_backend;
+use crate::keys;
+use crate::settings::Backend;
+use onecall_dialects::toolhive::{parse_duration, read_duration};
+use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
+
+pub(super) fn read(
+    mut fields: Fields<'_>,
+    backends: &mut [Backend],
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some(own) = fields.optional_fields("timeouts", diagnostics) {
+        timeouts(own, backends, diagnostics);
+    }
+    let inert = ["logLevel", "failureHandling"];
+    keys::warn_inert(&mut fields, "operational.", &inert, diagnostics);
+    fields.finish(diagnostics);
+}
+
+fn timeouts(mut fields: Fields<'_>, backends: &mut [Backend], diagnostics: &mut Diagnostics) {
+    let default = read_duration(&mut fields, "default", diagnostics);
+    let own = fields.mapping("perWorkload", diagnostics);
+    fields.finish(diagnostics);
+    for entry in own {
+        let Some(text) = entry.value.expect_string(&entry.key, diagnostics) else {
+            continue;
+        };
+        let Some(duration) = parse_duration(text) else {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::INVALID_DURATION,
+                    format!("`{}` is `{text}`, which is no duration", entry.key),
+                )
+                .label(text.place(), "not a duration")
+                .help("write a number and a unit, such as `30s`"),
+            );
+            continue;
+        };
+        let mut named = backends
+            .iter_mut()
+            .filter(|backend| backend.name.as_str() == entry.key.as_str());
+        match named.next() {
+            Some(backend) => backend.timeout = Some(duration),
+            None => diagnostics.push(unknown_backend(&entry.key, backends)),
+        }
+    }
+    for backend in backends {
+        backend.timeout = backend.timeout.or(default.as_ref().map(|default| default.value));
+    }
+}

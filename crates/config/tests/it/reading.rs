@@ -1,0 +1,65 @@
+//! Whole files become settings.
+
+use crate::world::{load, tool};
+use onecall_config::settings::{Strategy, Transport};
+
+const MINIMAL: &str = r#"
+name: demo
+groupRef: default
+incomingAuth: {type: anonymous}
+outgoingAuth: {source: inline, default: {type: unauthenticated}}
+aggregation:
+  conflictResolution: prefix
+  conflictResolutionConfig: {prefixFormat: "{workload}_"}
+backends:
+  - {name: gh, url: "http://127.0.0.1:9001/mcp", transport: streamable-http}
+  - {name: local, command: demo, args: [serve], env: {T: "${TOKEN}"}, cwd: work}
+compositeTools:
+  - name: hello
+    description: says hello
+    parameters: {type: object, properties: {who: {type: string, default: you}}}
+    steps:
+      - id: s1
+        tool: gh.echo
+        arguments: {input: "{{.params.who}}", nested: {list: [1, "{{ .workflow.id }}"]}}
+"#;
+
+#[test]
+fn the_minimal_file_of_the_reference_is_read() {
+    let settings = load(&[("dir/demo.yaml", MINIMAL)]).sound();
+    let [server] = settings.servers.as_slice() else { panic!("one server") };
+    assert_eq!(server.name, "demo");
+    assert_eq!(server.workflows.len(), 1);
+    assert_eq!(
+        server.aggregation.strategy,
+        Strategy::Prefix { format: "{workload}_".to_owned() }
+    );
+    assert_eq!(
+        server.backends[1].transport,
+        Transport::Stdio {
+            command: "demo".to_owned(),
+            args: vec!["serve".to_owned()],
+            env: vec![("T".to_owned(), "secret".to_owned())],
+            cwd: Some("dir/work".to_owned()),
+        }
+    );
+}
+
+#[test]
+fn faults_are_all_reported_at_once() {
+    let steps = r#"
+  - id: first
+    tool: gh.get
+    arguments: {x: "{{.params.b}}"}
+  - id: second
+    tool: gh.put
+    condition: "{{.params.flag}}"
+    dependsOn: [frist]
+  - id: third
+    tool: gh.put
+    arguments: {x: "{{.steps.second.output.value}}"}
+"#;
+    let outcome = load(&[("demo.yaml", &tool(steps))]);
+    println!("{}", outcome.report());
+    assert_eq!(outcome.codes(), ["WF202", "WF106", "WF101"]);
+}

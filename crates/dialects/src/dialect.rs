@@ -1,0 +1,81 @@
+//! What a document is, told by its keys. How it is read is left to the dialect or to `config`.
+
+use onecall_source::{Document, NodeKind};
+
+/// The kinds of documents that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A ToolHive configuration file with `compositeTools`.
+    ToolhiveConfig,
+    /// A Kubernetes resource.
+    Resource,
+    /// `onecall.yaml`.
+    Onecall,
+    /// `mcp.json`: `mcpServers` as desktop clients write them.
+    McpServers,
+}
+
+impl Kind {
+    /// How a message names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ToolhiveConfig => "a ToolHive configuration",
+            Self::Resource => "a Kubernetes resource",
+            Self::Onecall => "an onecall configuration",
+            Self::McpServers => "a list of MCP servers",
+        }
+    }
+}
+
+/// The keys only a ToolHive configuration has at its root.
+const TOOLHIVE_KEYS: [&str; 11] = [
+    "compositeTools",
+    "compositeToolRefs",
+    "groupRef",
+    "incomingAuth",
+    "outgoingAuth",
+    "aggregation",
+    "operational",
+    "optimizer",
+    "codeMode",
+    "sessionStorage",
+    "passthroughHeaders",
+];
+
+/// The keys only `onecall.yaml` has at its root.
+const ONECALL_KEYS: [&str; 8] = [
+    "workflows",
+    "names",
+    "expose",
+    "store",
+    "durability",
+    "limits",
+    "auth",
+    "templates",
+];
+
+/// What a document is, or `None` when nothing reads it. `name` is the name of its file.
+pub fn detect(document: &Document, name: &str) -> Option<Kind> {
+    let root = &document.root;
+    root.as_mapping()?;
+    let has = |key: &str| root.get(key).is_some();
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    if matches!(file, "onecall.yaml" | "onecall.yml" | "onecall.json") {
+        return Some(Kind::Onecall);
+    }
+    if has("apiVersion") && has("kind") {
+        return Some(Kind::Resource);
+    }
+    if has("mcpServers") {
+        return Some(Kind::McpServers);
+    }
+    if TOOLHIVE_KEYS.iter().any(|key| has(key)) {
+        return Some(Kind::ToolhiveConfig);
+    }
+    match root.get("backends").map(|node| &node.kind) {
+        Some(NodeKind::Sequence(_)) => return Some(Kind::ToolhiveConfig),
+        Some(NodeKind::Mapping(_)) => return Some(Kind::Onecall),
+        _ => {}
+    }
+    ONECALL_KEYS.iter().any(|key| has(key)).then_some(Kind::Onecall)
+}

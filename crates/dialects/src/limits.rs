@@ -1,0 +1,27 @@
+//! Limits of the dialects, as their documents give them.
+
+use std::time::Duration;
+
+/// ToolHive: steps of one composite tool.
+pub const TOOLHIVE_STEPS_MAX: usize = 100;
+/// ToolHive: the time of a run that states none.
+pub const TOOLHIVE_RUN_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// ToolHive: the time of a step that states none.
+pub const TOOLHIVE_STEP_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// ToolHive: steps of one run in flight at once.
+pub const TOOLHIVE_PARALLEL_MAX: u32 = 10;
+/// ToolHive: attempts after the first.
+pub const TOOLHIVE_RETRIES_MAX: u32 = 10;
+/// ToolHive: the first wait before another attempt.
+pub const TOOLHIVE_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// ToolHive: iterations of a loop at once, when it does not say, and at most.
+pub const TOOLHIVE_LOOP_PARALLEL: u32 = 10;
+pub const TOOLHIVE_LOOP_PARALLEL_MAX: u32 = 50;
+/// ToolHive: items of a loop, when it does not say, and at most.
+pub const TOOLHIVE_LOOP_ITEMS: u32 = 100;
+pub const TOOLHIVE_LOOP_ITEMS_MAX: u32 = 1_000;
+/// Characters of a step's name.
+pub const STEP_NAME_CHARACTERS_MAX: usize = 128;
+/// Characters of a workflow's name that every client takes, and that the protocol takes.
+pub const NAME_CHARACTERS_USUAL: usize = 64;
+pub const NAME_CHARACTERS_MAX: usize = 128;

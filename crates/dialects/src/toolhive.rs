@@ -1,0 +1,48 @@
+//! The ToolHive dialect: one composite tool, inline or as a resource, becomes one workflow.
+//! Configuration around it (backends, aggregation, authentication) is read by `config`.
+
+mod duration;
+mod expressions;
+mod lower;
+mod syntax;
+
+pub use duration::parse as parse_duration;
+pub use duration::read as read_duration;
+pub use expressions::FUNCTIONS;
+pub use lower::name_faults;
+pub use syntax::read_annotations;
+
+use onecall_source::{Diagnostics, Node};
+use onecall_workflow::expression::GoOptions;
+use onecall_workflow::workflow::Workflow;
+use std::collections::BTreeMap;
+
+/// How a composite tool is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub go: GoOptions,
+    pub home: Home,
+    /// Labels and annotations of the resource around it.
+    pub labels: BTreeMap<String, String>,
+    pub version: Option<String>,
+}
+
+/// Where the composite tool stands; names are held to the guide's pattern in resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Home {
+    #[default]
+    Config,
+    Resource,
+}
+
+/// One composite tool: its definition in a configuration, or the `spec` of a definition resource.
+pub fn read(node: &Node, options: &Options, diagnostics: &mut Diagnostics) -> Option<Workflow> {
+    let before = diagnostics.error_count();
+    let tool = syntax::CompositeTool::read(node, diagnostics)?;
+    let builder = lower::composite_tool(&tool, options, diagnostics)?;
+    let workflow = builder.finish(diagnostics)?;
+    (diagnostics.error_count() == before).then_some(workflow)
+}
+
+#[cfg(test)]
+mod tests;

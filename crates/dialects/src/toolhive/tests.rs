@@ -1,0 +1,1 @@
+//! Composite tools become workflows, or faults at their places.

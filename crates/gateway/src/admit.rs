@@ -1,0 +1,258 @@
+//! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
+//! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
+
+use crate::limits::BODY_BYTES_MAX;
+use crate::options::HttpOptions;
+use crate::raw::{self, RawRequest};
+use crate::server::Shared;
+use crate::stdio::refusal;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use onecall_mcp::{
+    Incoming, RequestId, Revision, RpcError, code, decode_value, method, mirrored, name,
+    param_header_values, param_headers, parse, response_error,
+};
+use serde_json::Value;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Who may speak to this face.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    is_loopback: bool,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Gate {
+    pub(crate) fn new(options: &HttpOptions, address: SocketAddr) -> Self {
+        let lower = |text: &String| text.to_ascii_lowercase();
+        let mut hosts: Vec<String> = options.allowed_hosts.iter().map(lower).collect();
+        hosts.push(lower(&options.host));
+        Self {
+            is_loopback: address.ip().is_loopback(),
+            hosts,
+            origins: options.allowed_origins.iter().map(lower).collect(),
+        }
+    }
+
+    /// A rebinding attack needs a name, so an address is fine where other machines may call at all.
+    fn allows_host(&self, authority: &Authority) -> bool {
+        let host = authority.host().to_ascii_lowercase();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let is_named =
+            |allowed: &String| *allowed == host || allowed.as_str() == authority.as_str();
+        is_loopback(bare)
+            || (!self.is_loopback && bare.parse::<IpAddr>().is_ok())
+            || self.hosts.iter().any(is_named)
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        let Ok(uri) = origin.parse::<Uri>() else {
+            return false;
+        };
+        let host = uri.host().unwrap_or_default();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        uri.scheme().is_some() && is_loopback(bare)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Refuses callers that a web page of somebody else may have sent.
+pub(crate) async fn caller(
+    State(gate): State<Arc<Gate>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match check_caller(&gate, request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err((status, text)) => refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text)),
+    }
+}
+
+fn check_caller(
+    gate: &Gate,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<(), (StatusCode, &'static str)> {
+    let host = match sole(headers, HOST.as_str()) {
+        Err(()) => return Err((StatusCode::BAD_REQUEST, "more than one `Host` header")),
+        Ok(Some(host)) => host.parse::<Authority>().ok(),
+        Ok(None) => uri.authority().cloned(),
+    };
+    let Some(host) = host else {
+        return Err((
+            StatusCode::BAD_REQUEST,
+            "the `Host` header is missing or malformed",
+        ));
+    };
+    if !gate.allows_host(&host) {
+        return Err((StatusCode::FORBIDDEN, "this `Host` is not allowed"));
+    }
+    match sole(headers, ORIGIN.as_str()) {
+        Ok(None) => Ok(()),
+        Ok(Some(origin)) if gate.allows_origin(origin) => Ok(()),
+        Ok(Some(_)) | Err(()) => Err((StatusCode::FORBIDDEN, "this `Origin` is not allowed")),
+    }
+}
+
+/// Reads the message of a POST, refuses what is none, and puts raw requests beside their stand-ins.
+pub(crate) async fn message(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    // A request counts as being answered until the last byte of its answer is on its way.
+    let answering = shared.answering.token();
+    let response = admitted(&shared, request, next).await;
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _ = &answering;
+            frame
+        }))
+    })
+}
+
+async fn admitted(shared: &Shared, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let bytes = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return unread(&*error),
+    };
+    let incoming = match parse(&bytes) {
+        Ok(incoming) => incoming,
+        Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
+    };
+    let body = match incoming {
+        Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
+            let error = RpcError::method_not_found(&method);
+            return refuse(StatusCode::NOT_FOUND, Some(&id), &error);
+        }
+        Incoming::Request { id, method, params } if raw::is_raw(&method) => {
+            if let Err(error) = check_mirrors(shared, &parts.headers, &method, &params) {
+                return refuse(StatusCode::BAD_REQUEST, Some(&id), &error);
+            }
+            let stand_in = raw::stand_in(&id, &params).to_string();
+            parts.extensions.insert(RawRequest::new(method, params));
+            if parts.headers.contains_key(name::METHOD) {
+                let stands_in = HeaderValue::from_static(raw::METHOD);
+                parts.headers.insert(name::METHOD, stands_in);
+            }
+            Bytes::from(stand_in)
+        }
+        Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
+            bytes
+        }
+    };
+    parts
+        .headers
+        .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    next.run(Request::from_parts(parts, Body::from(body))).await
+}
+
+fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
+    let (status, text) = if error.is::<LengthLimitError>() {
+        let text = format!("the body is longer than {BODY_BYTES_MAX} bytes");
+        (StatusCode::PAYLOAD_TOO_LARGE, text)
+    } else {
+        let text = "the body could not be read".to_owned();
+        (StatusCode::BAD_REQUEST, text)
+    };
+    refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
+}
+
+/// Modern requests repeat parts of their body in headers, on which middleboxes route; the two must agree.
+fn check_mirrors(
+    shared: &Shared,
+    headers: &HeaderMap,
+    method: &str,
+    params: &Value,
+) -> Result<(), RpcError> {
+    let version = one(headers, name::PROTOCOL_VERSION)?;
+    if version.is_none_or(|version| version < Revision::MODERN.as_str()) {
+        return Ok(());
+    }
+    agree(headers, name::METHOD, Some(method))?;
+    if let Some(wanted) = mirrored(method, params) {
+        agree(headers, name::NAME, Some(wanted))?;
+    }
+    if method != method::TOOLS_CALL {
+        return Ok(());
+    }
+    let published = Arc::clone(&shared.runtime.published().borrow());
+    let tool = params.get("name").and_then(Value::as_str);
+    let Some(tool) = tool.and_then(|tool| published.find(tool)) else {
+        return Ok(());
+    };
+    let annotated = tool.definition.input_schema().map(param_headers);
+    let Some(Ok(annotated)) = annotated else {
+        return Ok(());
+    };
+    let none = Value::Null;
+    let arguments = params.get("arguments").unwrap_or(&none);
+    let wanted = param_header_values(&annotated, arguments);
+    for param in &annotated {
+        let wanted = wanted.iter().find(|(name, _)| *name == param.header);
+        let decoded = wanted.and_then(|(_, value)| decode_value(value));
+        agree(headers, &param.header, decoded.as_deref())?;
+    }
+    Ok(())
+}
+
+fn agree(headers: &HeaderMap, header: &str, wanted: Option<&str>) -> Result<(), RpcError> {
+    let fault = |fault: &str| {
+        let text = format!("header `{header}` {fault}");
+        Err(RpcError::new(code::HEADER_MISMATCH, text))
+    };
+    match (wanted, one(headers, header)?) {
+        (None, None) => Ok(()),
+        (Some(_), None) => fault("is missing"),
+        (None, Some(_)) => fault("has no counterpart in the body"),
+        (Some(wanted), Some(given)) => match decode_value(given) {
+            None => fault("is not valid base64"),
+            Some(decoded) if decoded == wanted => Ok(()),
+            Some(_) => fault("differs from the body"),
+        },
+    }
+}
+
+fn one<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, RpcError> {
+    sole(headers, header).map_err(|()| {
+        let text = format!("header `{header}` is given more than once or is not text");
+        RpcError::new(code::HEADER_MISMATCH, text)
+    })
+}
+
+/// The only value of a header. Intermediaries resolve duplicates differently, so there may be none.
+fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(header).iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(());
+    }
+    first.to_str().map(Some).map_err(|_| ())
+}
+
+pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
+    let body = response_error(id, error).to_string();
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}

@@ -1,0 +1,30 @@
+//! Limits on what clients control, and how long a leaving server waits for them.
+
+use std::time::Duration;
+
+/// Limit: body of one HTTP request, in bytes, in every era.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Limit: one line from a stdio client, in bytes.
+pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Limit: lines read from or written to a stdio client ahead of the handler.
+pub(crate) const LINES_AHEAD_MAX: usize = 64;
+
+/// Limit: tools in one page of a list.
+pub(crate) const TOOLS_PER_PAGE_MAX: usize = 500;
+
+/// Limit: labels a client may put on a run.
+pub(crate) const LABELS_MAX: usize = 32;
+
+/// How long a client may keep a tool list of the modern era without asking again.
+pub(crate) const LIST_TTL: Duration = Duration::from_secs(10);
+
+/// How long calls in flight may go on after the server was told to stop.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long streams may take to end after the last call.
+pub(crate) const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long a cancelled request waits to learn whether its client cancelled it or has gone.
+pub(crate) const CANCEL_NOTICE: Duration = Duration::from_millis(500);

@@ -1,0 +1,65 @@
+//! What a face is served with, and why it may not be served.
+
+use std::net::SocketAddr;
+
+/// How to serve over HTTP.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Name or address to bind.
+    pub host: String,
+    /// Zero takes any free port.
+    pub port: u16,
+    /// Allows an address that other machines reach, without authentication.
+    pub allow_anonymous: bool,
+    /// Further names that the `Host` header may hold; loopback names are always allowed.
+    pub allowed_hosts: Vec<String>,
+    /// Further values of the `Origin` header, such as `https://app.example.com`; loopback origins are always allowed.
+    pub allowed_origins: Vec<String>,
+    /// The version that clients are told.
+    pub version: String,
+}
+
+impl HttpOptions {
+    pub fn new(host: impl Into<String>, port: u16, version: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            allow_anonymous: false,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            version: version.into(),
+        }
+    }
+}
+
+/// How to serve over standard input and output.
+#[derive(Clone, Debug)]
+pub struct StdioOptions {
+    /// The version that clients are told.
+    pub version: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the host `{host}` cannot be resolved")]
+    Resolve {
+        host: String,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error(
+        "`{host}` is reachable from other machines and there is no authentication; \
+         bind a loopback address, or say `--allow-anonymous`"
+    )]
+    NotLoopback { host: String },
+    #[error("cannot listen on {address}")]
+    Bind {
+        address: SocketAddr,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("the HTTP server stopped")]
+    Http(#[source] std::io::Error),
+    #[error("the client did not open the protocol: {0}")]
+    Opening(String),
+}

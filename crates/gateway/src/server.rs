@@ -1,0 +1,260 @@
+//! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
+//! One is made for every session and for every modern request, so it is cheap to make.
+
+use crate::interrupt::{Closing, InFlight, Watch};
+use crate::raw::RawRequest;
+use crate::sessions::Sessions;
+use crate::{call, fit, tools};
+use http::request::Parts;
+use onecall_mcp::{Era, RpcError, meta, method};
+use onecall_runtime::runtime::Runtime;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CancelledNotificationParam, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The revisions we speak, oldest first.
+const VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];
+
+/// What clients are connected by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    Http,
+    Stdio,
+}
+
+/// What all handlers of one face share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) runtime: Runtime,
+    pub(crate) connection: Connection,
+    pub(crate) server_info: Value,
+    pub(crate) sessions: Sessions,
+    /// Requests that are being answered.
+    pub(crate) answering: TaskTracker,
+    /// The server was told to stop.
+    pub(crate) stop: CancellationToken,
+    /// Calls that still run must be answered now.
+    pub(crate) leaving: CancellationToken,
+    settled: OnceCell<()>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        runtime: Runtime,
+        connection: Connection,
+        version: &str,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            server_info: json!({ "name": runtime.name(), "version": version }),
+            runtime,
+            connection,
+            sessions: Sessions::new(),
+            answering: TaskTracker::new(),
+            stop,
+            leaving: CancellationToken::new(),
+            settled: OnceCell::new(),
+        }
+    }
+
+    /// The first list waits a moment for backends that are still connecting.
+    async fn settle(&self) {
+        let settle = || async {
+            self.runtime.settled().await;
+        };
+        self.settled.get_or_init(settle).await;
+    }
+
+    /// Waits for the word to stop, gives calls in flight their time, then has the rest answered.
+    pub(crate) async fn leave(&self) {
+        self.stop.cancelled().await;
+        self.answering.close();
+        let answered = self.answering.wait();
+        let _ = tokio::time::timeout(crate::limits::GRACE, answered).await;
+        self.leaving.cancel();
+        let last = tokio::time::timeout(crate::limits::CLOSING, self.answering.wait());
+        if last.await.is_err() {
+            tracing::warn!("leaving with requests unanswered");
+        }
+    }
+}
+
+/// One handler: of a session, of a stdio client, or of one modern request.
+#[derive(Clone, Debug)]
+pub(crate) struct Handler {
+    shared: Arc<Shared>,
+    in_flight: InFlight,
+}
+
+impl Handler {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            in_flight: InFlight::default(),
+        }
+    }
+
+    /// A handler for another connection.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(Arc::clone(&self.shared))
+    }
+
+    async fn answer(&self, context: RequestContext<RoleServer>) -> Result<Value, RpcError> {
+        let Some(request) = raw_of(&context).and_then(|raw| raw.take()) else {
+            return Err(RpcError::method_not_found(crate::raw::METHOD));
+        };
+        let _answering = self.shared.answering.token();
+        let era = era_of(&context);
+        let result = match request.method.as_str() {
+            method::TOOLS_LIST => self.list(&request.params, era).await?,
+            method::TOOLS_CALL => {
+                let watch = self.watch(&context, era);
+                let caller = call::Caller {
+                    progress: context.meta.get_progress_token(),
+                    peer: context.peer,
+                    watch,
+                };
+                call::call(&self.shared, request.params, caller).await?
+            }
+            other => return Err(RpcError::method_not_found(other)),
+        };
+        Ok(fit::result(result, era, &self.shared.server_info))
+    }
+
+    async fn list(&self, params: &Value, era: Era) -> Result<Value, RpcError> {
+        self.shared.settle().await;
+        let published = Arc::clone(&self.shared.runtime.published().borrow());
+        tools::page(&published, params, era)
+    }
+
+    fn watch(&self, context: &RequestContext<RoleServer>, era: Era) -> Watch {
+        let closing = match (self.shared.connection, era) {
+            (Connection::Http, Era::Modern) => Closing::Cancels,
+            (Connection::Http, Era::Legacy) | (Connection::Stdio, _) => Closing::SaysNothing,
+        };
+        Watch {
+            notified: self.in_flight.register(context.id.clone()),
+            request: context.ct.clone(),
+            closing,
+            stop: self.shared.stop.clone(),
+            leaving: self.shared.leaving.clone(),
+        }
+    }
+}
+
+/// The request as the client sent it, wherever the transport put it.
+fn raw_of(context: &RequestContext<RoleServer>) -> Option<RawRequest> {
+    let extensions = &context.extensions;
+    let beside = extensions
+        .get::<Parts>()
+        .and_then(|parts| parts.extensions.get::<RawRequest>());
+    beside.or_else(|| extensions.get::<RawRequest>()).cloned()
+}
+
+fn era_of(context: &RequestContext<RoleServer>) -> Era {
+    match context.protocol_version() {
+        Some(version) if !version.has_initialize() => Era::Modern,
+        Some(_) | None => Era::Legacy,
+    }
+}
+
+fn error_data(error: RpcError) -> ErrorData {
+    let code = i32::try_from(error.code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
+    ErrorData::new(ErrorCode(code), error.message, error.data)
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let text = |key: &str| self.shared.server_info[key].as_str().unwrap_or_default();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new(text("name"), text("version")))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
+        Box::pin(async move {
+            if request.method != crate::raw::METHOD {
+                return Err(error_data(RpcError::method_not_found(&request.method)));
+            }
+            let answer = self.answer(context).await;
+            answer.map(CustomResult::new).map_err(error_data)
+        })
+    }
+
+    async fn on_cancelled(
+        &self,
+        notification: CancelledNotificationParam,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        if let Some(id) = &notification.request_id {
+            self.in_flight.cancel(id);
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.shared.sessions.add(context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.shared.sessions.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.shared.stop.cancelled() => return Ok(()),
+                changed = changes.changed() => if changed.is_err() { return Ok(()) },
+            }
+            if context.accepted().tools_list_changed == Some(true)
+                && context.sink().notify_tool_list_changed().await.is_err()
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Metadata of a request that concerns us or a backend, without what belongs to this connection alone.
+pub(crate) fn passed_on(params: &Value) -> serde_json::Map<String, Value> {
+    let Some(Value::Object(given)) = params.get("_meta") else {
+        return serde_json::Map::new();
+    };
+    let is_ours =
+        |key: &str| key == meta::PROGRESS_TOKEN || key.starts_with("io.modelcontextprotocol/");
+    given
+        .iter()
+        .filter(|(key, _)| !is_ours(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}

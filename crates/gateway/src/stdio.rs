@@ -1,0 +1,225 @@
+//! The face over standard input and output: lines of JSON, both eras, ends with the input.
+//! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
+
+use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
+use crate::options::{ServeError, StdioOptions};
+use crate::raw::{self, RawRequest};
+use crate::server::{Connection, Handler, Shared};
+use onecall_mcp::{
+    Incoming, Line, Lines, RpcError, ShapeError, code, message_text, parse, response_error,
+};
+use onecall_runtime::runtime::Runtime;
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcRequest};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Serves over standard input and output until the input ends or `stop` is cancelled.
+pub async fn serve_stdio(
+    runtime: Runtime,
+    options: StdioOptions,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let input = Box::new(tokio::io::stdin());
+    let output = Box::new(tokio::io::stdout());
+    serve_lines(runtime, options, stop, input, output).await
+}
+
+/// Serves one client over any pair of byte streams.
+pub async fn serve_lines(
+    runtime: Runtime,
+    options: StdioOptions,
+    stop: CancellationToken,
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    output: Box<dyn AsyncWrite + Send + Unpin>,
+) -> Result<(), ServeError> {
+    let shared = Shared::new(runtime.clone(), Connection::Stdio, &options.version, stop);
+    let shared = Arc::new(shared);
+    let ended = CancellationToken::new();
+    let _ends = ended.clone().drop_guard();
+    tokio::spawn(shared.sessions.clone().follow(runtime, ended.clone()));
+    let closing = CancellationToken::new();
+    let leaving = {
+        let (shared, closing) = (Arc::clone(&shared), closing.clone());
+        async move {
+            shared.leave().await;
+            closing.cancel();
+        }
+    };
+    let leaving = tokio::spawn(async move {
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = leaving => {}
+        }
+    });
+    let transport = LineTransport::start(input, output);
+    let served = serve_server_with_ct(Handler::new(shared), transport, closing).await;
+    let outcome = match served {
+        Ok(running) => {
+            let _ = running.waiting().await;
+            Ok(())
+        }
+        Err(error) => opening_failed(&error),
+    };
+    leaving.abort();
+    outcome
+}
+
+/// A client that leaves before it said anything is no fault.
+fn opening_failed(error: &rmcp::service::ServerInitializeError) -> Result<(), ServeError> {
+    use rmcp::service::ServerInitializeError as Cause;
+    match error {
+        Cause::ConnectionClosed(_) | Cause::Cancelled => Ok(()),
+        other => Err(ServeError::Opening(other.to_string())),
+    }
+}
+
+struct LineTransport {
+    incoming: mpsc::Receiver<ClientJsonRpcMessage>,
+    outgoing: Option<mpsc::Sender<String>>,
+    reading: JoinHandle<()>,
+    writing: Option<JoinHandle<()>>,
+}
+
+impl LineTransport {
+    fn start(
+        input: Box<dyn AsyncRead + Send + Unpin>,
+        output: Box<dyn AsyncWrite + Send + Unpin>,
+    ) -> Self {
+        let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
+        let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
+        let refusals = outgoing.clone();
+        Self {
+            incoming,
+            outgoing: Some(outgoing),
+            reading: tokio::spawn(read(input, received, refusals)),
+            writing: Some(tokio::spawn(write(output, to_write))),
+        }
+    }
+}
+
+impl Drop for LineTransport {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+impl Transport<RoleServer> for LineTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let outgoing = self.outgoing.clone();
+        async move {
+            let mut text = serde_json::to_string(&item)?;
+            text.push('\n');
+            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let outgoing = outgoing.ok_or_else(closed)?;
+            outgoing.send(text).await.map_err(|_| closed())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.incoming.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.reading.abort();
+        self.outgoing = None;
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.await;
+        }
+        Ok(())
+    }
+}
+
+async fn read(
+    mut input: Box<dyn AsyncRead + Send + Unpin>,
+    received: mpsc::Sender<ClientJsonRpcMessage>,
+    refusals: mpsc::Sender<String>,
+) {
+    let mut lines = Lines::new(LINE_BYTES_MAX);
+    loop {
+        while let Some(line) = lines.next() {
+            let message = match line {
+                Line::Text(text) => message(text),
+                Line::TooLong(skipped) => Err(RpcError::new(
+                    code::INVALID_REQUEST,
+                    format!("a message of {} bytes is too long", skipped.bytes),
+                )),
+            };
+            let sent = match message {
+                Ok(message) => received.send(message).await.is_ok(),
+                Err(error) => {
+                    let refusal = response_error(None, &error);
+                    refusals.send(message_text(&refusal)).await.is_ok()
+                }
+            };
+            if !sent {
+                return;
+            }
+        }
+        match input.read_buf(lines.space()).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+async fn write(mut output: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::Receiver<String>) {
+    while let Some(line) = lines.recv().await {
+        let written = async {
+            output.write_all(line.as_bytes()).await?;
+            output.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One line as `rmcp` takes it.
+fn message(text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
+    let incoming = parse(text).map_err(|fault| refusal(&fault))?;
+    match incoming {
+        Incoming::Request { id, method, params } if raw::is_raw(&method) => {
+            let mut message = typed(raw::stand_in(&id, &params))?;
+            if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
+                let beside = RawRequest::new(method, params);
+                request.extensions_mut().insert(beside);
+            }
+            Ok(message)
+        }
+        Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
+            let value = serde_json::from_slice(text)
+                .map_err(|error| RpcError::new(code::PARSE, format!("not a JSON text: {error}")))?;
+            typed(value)
+        }
+    }
+}
+
+fn typed(value: Value) -> Result<ClientJsonRpcMessage, RpcError> {
+    serde_json::from_value(value)
+        .map_err(|_| RpcError::new(code::INVALID_REQUEST, "not a message of the protocol"))
+}
+
+pub(crate) fn refusal(fault: &ShapeError) -> RpcError {
+    let code = match fault {
+        ShapeError::NotJson(_) => code::PARSE,
+        ShapeError::TooDeep { .. }
+        | ShapeError::NotMessage(_)
+        | ShapeError::Wrong { .. }
+        | ShapeError::UnknownResultType(_)
+        | ShapeError::TooMany { .. } => code::INVALID_REQUEST,
+    };
+    RpcError::new(code, fault.to_string())
+}

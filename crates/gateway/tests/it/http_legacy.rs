@@ -1,0 +1,113 @@
+//! Clients of the handshake era over HTTP.
+
+use crate::client::Http;
+use crate::world::World;
+use onecall_engine::journal::Phase;
+use serde_json::json;
+
+#[tokio::test]
+async fn every_handshake_revision_opens_a_session() {
+    let world = World::start().await;
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Http::new(world.address);
+        let opened = client.initialize(version, json!({})).await;
+        assert_eq!(opened["protocolVersion"], version);
+        assert_eq!(
+            opened["serverInfo"],
+            json!({ "name": "test", "version": "1.2.3" })
+        );
+        let result = client
+            .legacy_result("tools/call", json!({ "name": "three" }))
+            .await;
+        assert_eq!(result["structuredContent"]["text"], "done");
+        assert!(result.get("resultType").is_none());
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn structured_content_is_an_object_for_them() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-06-18", json!({})).await;
+    let listed = client.legacy_result("tools/list", json!({})).await;
+    let odd = listed["tools"].as_array().unwrap().last().unwrap();
+    assert_eq!(odd["outputSchema"]["type"], "object");
+    let result = client
+        .legacy_result("tools/call", json!({ "name": "odd_odd" }))
+        .await;
+    assert_eq!(result["structuredContent"], json!({ "result": [1, 2, 3] }));
+    assert_eq!(result["content"][0]["type"], "hologram");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn progress_arrives_on_the_stream_of_the_call() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let call = json!({ "name": "three", "_meta": { "progressToken": 7 } });
+    let mut answer = client.legacy("tools/call", call).await;
+    for number in 1..=3 {
+        let message = answer.next().await.unwrap();
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progress"], f64::from(number));
+    }
+    assert_eq!(answer.next().await.unwrap()["id"], client.last_id());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_disconnect_says_nothing_and_a_notification_cancels() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let answer = client
+        .legacy("tools/call", json!({ "name": "endless" }))
+        .await;
+    world.newest_comes_to("endless", Phase::Running).await;
+    drop(answer);
+    // The connection is closed by now: another call on it gets through.
+    client
+        .legacy_result("tools/call", json!({ "name": "nothing" }))
+        .await;
+    world.newest_comes_to("endless", Phase::Running).await;
+    let cancelled = json!({ "requestId": client.last_id() - 1 });
+    client.notify("notifications/cancelled", cancelled).await;
+    world.newest_comes_to("endless", Phase::Cancelled).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_changed_list_is_told_to_sessions() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let mut stream = client.get().await;
+    client
+        .legacy_result("tools/call", json!({ "name": "demo_toggle" }))
+        .await;
+    let message = stream.next().await.unwrap();
+    assert_eq!(message["method"], "notifications/tools/list_changed");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_question_nobody_can_be_asked_leaves_a_handle() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let result = client
+        .legacy_result("tools/call", json!({ "name": "approve" }))
+        .await;
+    assert_eq!(result["isError"], true);
+    let error = &result["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "pending.input");
+    let run = error["run_id"].as_str().unwrap();
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains(&format!("onecall runs answer {run} sure")),
+        "{text}"
+    );
+    world.end().await;
+}

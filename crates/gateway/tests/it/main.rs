@@ -1,0 +1,8 @@
+//! The gateway as its clients see it: over HTTP and stdio, in both eras, against real backends.
+
+mod client;
+mod http_legacy;
+mod http_modern;
+mod refusals;
+mod stdio;
+mod world;

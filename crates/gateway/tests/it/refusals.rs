@@ -1,0 +1,186 @@
+//! Requests that are refused, each with its status, and nothing else disturbed.
+
+use crate::client::{Http, MODERN};
+use crate::world::{World, runtime};
+use http::{Method, StatusCode};
+use onecall_gateway::{HttpOptions, ServeError, serve_http};
+use serde_json::json;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
+
+#[tokio::test]
+async fn callers_from_elsewhere_are_refused_on_every_path() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let cases = [
+        (("host", "evil.example"), StatusCode::FORBIDDEN),
+        (("host", "localhost.evil.example:80"), StatusCode::FORBIDDEN),
+        (("host", "192.168.1.7"), StatusCode::FORBIDDEN),
+        (("host", "a b"), StatusCode::BAD_REQUEST),
+        (("origin", "https://evil.example"), StatusCode::FORBIDDEN),
+        (
+            ("origin", "http://localhost.evil.example"),
+            StatusCode::FORBIDDEN,
+        ),
+        (("origin", "null"), StatusCode::FORBIDDEN),
+        (("host", "localhost:1"), StatusCode::OK),
+        (("host", "[::1]:80"), StatusCode::OK),
+        (("origin", "http://127.0.0.1:3000"), StatusCode::OK),
+        (("origin", "http://localhost:6274"), StatusCode::OK),
+    ];
+    for (header, status) in cases {
+        let answer = client.send(Method::GET, "/health", &[header], "").await;
+        assert_eq!(answer.status, status, "{header:?}");
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+        let answer = client.post(&[header], &body).await;
+        if status != StatusCode::OK {
+            assert_eq!(answer.status, status, "{header:?}");
+        }
+    }
+    let twice = [
+        ("origin", "http://localhost"),
+        ("origin", "http://localhost"),
+    ];
+    let answer = client.send(Method::GET, "/health", &twice, "").await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_message_are_refused() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}{}}}"#,
+        "[".repeat(5000),
+        "]".repeat(5000)
+    );
+    let cases = [
+        ("{\"jsonrpc\":", StatusCode::BAD_REQUEST, -32700),
+        ("\u{0}", StatusCode::BAD_REQUEST, -32700),
+        ("", StatusCode::BAD_REQUEST, -32700),
+        ("[]", StatusCode::BAD_REQUEST, -32600),
+        (
+            r#"{"id":1,"method":"ping"}"#,
+            StatusCode::BAD_REQUEST,
+            -32600,
+        ),
+        (&deep, StatusCode::BAD_REQUEST, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"dev.onecall/raw"}"#,
+            StatusCode::NOT_FOUND,
+            -32601,
+        ),
+    ];
+    for (body, status, code) in cases {
+        let body = body.to_owned();
+        let mut answer = client
+            .send(Method::POST, "/mcp", &[JSON, BOTH], body.clone())
+            .await;
+        let start: String = body.chars().take(60).collect();
+        assert_eq!(answer.status, status, "{start}");
+        assert_eq!(answer.response().await["error"]["code"], code, "{start}");
+    }
+    let long = vec![b' '; 5 * 1024 * 1024];
+    let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], long).await;
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(answer.response().await["error"]["code"], -32600);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn headers_must_say_what_the_body_says() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let body = |method: &str| {
+        json!({ "jsonrpc": "2.0", "id": 4, "method": method, "params": { "name": "nothing", "_meta": {
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } } })
+    };
+    let version = ("mcp-protocol-version", MODERN);
+    let call = ("mcp-method", "tools/call");
+    let name = ("mcp-name", "nothing");
+    let cases: [&[(&str, &str)]; 6] = [
+        &[version, call],
+        &[version, name],
+        &[version, call, ("mcp-name", "three")],
+        &[version, ("mcp-method", "tools/list"), name],
+        &[version, call, call, name],
+        &[version, call, ("mcp-name", "=?base64?!?=")],
+    ];
+    for headers in cases {
+        let mut answer = client.post(headers, &body("tools/call")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{headers:?}");
+        let response = answer.response().await;
+        assert_eq!(response["error"]["code"], -32020, "{headers:?}");
+        assert_eq!(response["id"], 4);
+    }
+    let encoded = ("mcp-name", "=?base64?bm90aGluZw==?=");
+    let mut answer = client
+        .post(&[version, call, encoded], &body("tools/call"))
+        .await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert!(answer.response().await["result"].is_object());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn methods_and_versions_that_do_not_exist_are_named() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let answer = client.send(Method::PUT, "/mcp", &[], "").await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    let answer = client.send(Method::GET, "/none", &[], "").await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    let accept_json = ("accept", "application/json");
+    let answer = client
+        .send(
+            Method::POST,
+            "/mcp",
+            &[JSON, accept_json],
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        )
+        .await;
+    assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
+    let unknown = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2031-01-01",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    } } });
+    let headers = [
+        ("mcp-protocol-version", "2031-01-01"),
+        ("mcp-method", "tools/list"),
+    ];
+    let mut answer = client.post(&headers, &unknown).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let error = answer.response().await["error"].clone();
+    assert_eq!(error["code"], -32022);
+    assert_eq!(error["data"]["requested"], "2031-01-01");
+    let lost = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let answer = client.post(&[("mcp-session-id", "nobody")], &lost).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn other_machines_are_let_in_only_when_told_so() {
+    let runtime = runtime().await;
+    let options = HttpOptions::new("0.0.0.0", 0, "1");
+    let stop = CancellationToken::new();
+    let refused = serve_http(runtime.clone(), options, stop, |_| unreachable!()).await;
+    assert!(matches!(refused, Err(ServeError::NotLoopback { .. })));
+    runtime.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_health_check_needs_no_session() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let answer = client.send(Method::GET, "/health", &[], "").await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(answer.text().await, "ok\n");
+    world.end().await;
+}

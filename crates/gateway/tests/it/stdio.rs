@@ -1,0 +1,129 @@
+//! Clients of both eras over lines of JSON.
+
+use crate::world::{PATIENCE, runtime};
+use onecall_gateway::{StdioOptions, serve_lines};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+struct Pipe {
+    lines: Lines<BufReader<ReadHalf<tokio::io::DuplexStream>>>,
+    input: WriteHalf<tokio::io::DuplexStream>,
+    serving: JoinHandle<()>,
+}
+
+async fn connect() -> Pipe {
+    let runtime = runtime().await;
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (output, input) = tokio::io::split(ours);
+    let (their_input, their_output) = tokio::io::split(theirs);
+    let options = StdioOptions {
+        version: "1.2.3".to_owned(),
+    };
+    let serving = tokio::spawn(async move {
+        let (input, output) = (Box::new(their_input), Box::new(their_output));
+        let stop = CancellationToken::new();
+        serve_lines(runtime.clone(), options, stop, input, output)
+            .await
+            .unwrap();
+        runtime.shutdown(std::time::Duration::ZERO).await;
+    });
+    Pipe {
+        lines: BufReader::new(output).lines(),
+        input,
+        serving,
+    }
+}
+
+impl Pipe {
+    async fn write(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        let line = line.expect("a line in time").unwrap().expect("a line");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    async fn ask(&mut self, message: Value) -> Value {
+        self.write(&message.to_string()).await;
+        self.next().await
+    }
+
+    async fn end(mut self) {
+        self.input.shutdown().await.unwrap();
+        let ended = tokio::time::timeout(PATIENCE, self.serving).await;
+        ended.expect("it ends with its input").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_client_lists_and_calls() {
+    let mut pipe = connect().await;
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" } });
+    let opened = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+        .await;
+    assert_eq!(opened["result"]["protocolVersion"], "2025-06-18");
+    pipe.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    let listed = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" }))
+        .await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "three");
+    let call = json!({ "name": "odd_odd", "arguments": {} });
+    let called = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }))
+        .await;
+    assert_eq!(
+        called["result"]["structuredContent"],
+        json!({ "result": [1, 2, 3] })
+    );
+    pipe.end().await;
+}
+
+#[tokio::test]
+async fn a_modern_client_needs_no_handshake() {
+    let mut pipe = connect().await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let discovered = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": { "_meta": meta } }))
+        .await;
+    assert!(discovered["result"]["supportedVersions"].is_array());
+    let call = json!({ "name": "three", "_meta": meta });
+    let called = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }))
+        .await;
+    let result = &called["result"];
+    assert_eq!(result["structuredContent"]["text"], "done");
+    assert_eq!(
+        result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "test"
+    );
+    pipe.end().await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_and_the_rest_goes_on() {
+    let mut pipe = connect().await;
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" } });
+    pipe.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+        .await;
+    pipe.write("{nonsense").await;
+    assert_eq!(pipe.next().await["error"]["code"], -32700);
+    pipe.write("[]").await;
+    assert_eq!(pipe.next().await["error"]["code"], -32600);
+    let pong = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 5, "method": "ping" }))
+        .await;
+    assert_eq!(pong["result"], json!({}));
+    pipe.end().await;
+}

@@ -1,0 +1,207 @@
+//! What the tests of this binary share: a runtime with hand-made workflows, and a gateway in front of it.
+
+use onecall_config::settings::{Backend, Server, Session, Transport};
+use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::{Filter, Phase};
+use onecall_gateway::{HttpOptions, serve_http};
+use onecall_journal::MemoryStore;
+use onecall_runtime::runtime::{Options, Runtime};
+use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
+use onecall_workflow::policy::{self, Durability};
+use onecall_workflow::step::{Action, Ask, Call, Reading, Step};
+use onecall_workflow::workflow::{Annotations, Output, Workflow};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Everything in a test happens within this time or the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The program of `examples/backend.rs`, built beside this test.
+fn backend_program() -> String {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let path = folder.join("examples").join("backend");
+    assert!(path.exists(), "build the examples of this crate first");
+    path.to_str().unwrap().to_owned()
+}
+
+fn backend(name: &str, args: &[&str]) -> Backend {
+    Backend {
+        name: name.into(),
+        transport: Transport::Stdio {
+            command: backend_program(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+            env: Vec::new(),
+            cwd: None,
+        },
+        timeout: None,
+        max_in_flight: None,
+        eager: true,
+        session: Session::Shared,
+        place: nowhere(),
+    }
+}
+
+fn step(name: &str, action: Action) -> Step {
+    Step {
+        name: name.into(),
+        title: None,
+        description: None,
+        needs: Vec::new(),
+        when: None,
+        action,
+        timeout: None,
+        on_error: policy::OnError::ABORT,
+        skipped_need: policy::SkippedNeed::Runs,
+        default: None,
+        place: nowhere(),
+    }
+}
+
+fn calls(name: &str, tool: &str, arguments: Value) -> Step {
+    let call = Call {
+        tool: tool.into(),
+        arguments: ValueTemplate::Literal(arguments),
+        reading: Reading::ContentMap,
+        idempotent: false,
+        tool_place: nowhere(),
+    };
+    step(name, Action::Call(call))
+}
+
+fn asks(name: &str, message: &str, schema: Option<Value>) -> Step {
+    let ask = Ask {
+        message: Expression::text(message),
+        schema,
+        bare: false,
+        on_decline: policy::Refusal::Fails,
+        on_cancel: policy::Refusal::Fails,
+        default_response: None,
+    };
+    step(name, Action::Ask(ask))
+}
+
+fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
+    Workflow {
+        name: name.into(),
+        version: None,
+        title: None,
+        description: Some(format!("Test workflow {name}.")),
+        labels: BTreeMap::new(),
+        annotations: Annotations::default(),
+        inputs: json!({ "type": "object", "properties": {} }),
+        steps,
+        output: Output::LastCompleted,
+        policy: policy::Run::default(),
+        place: nowhere(),
+    }
+}
+
+/// `three` calls three tools, `endless` never comes back by itself, `approve` asks, `nothing` has no steps.
+fn workflows() -> Vec<Workflow> {
+    let name = json!({ "type": "object", "required": ["name"],
+        "properties": { "name": { "type": "string", "title": "Name" } } });
+    vec![
+        workflow(
+            "three",
+            vec![
+                calls("first", "demo.echo", json!({ "text": "a" })),
+                calls("second", "demo.slow", json!({ "ms": 20 })),
+                calls("third", "demo.slow", json!({ "ms": 40, "text": "done" })),
+            ],
+        ),
+        workflow(
+            "endless",
+            vec![calls("wait", "demo.slow", json!({ "ms": 600_000 }))],
+        ),
+        workflow("approve", vec![asks("sure", "Really?", Some(name))]),
+        workflow("nothing", Vec::new()),
+    ]
+}
+
+pub(crate) struct World {
+    pub(crate) runtime: Runtime,
+    pub(crate) address: SocketAddr,
+    pub(crate) stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+pub(crate) async fn runtime() -> Runtime {
+    let store = MemoryStore::default();
+    let now = Timestamp::from_micros(1);
+    let options = Options {
+        server: Server {
+            name: "test".to_owned(),
+            backends: vec![
+                backend("demo", &["demo", "--changing"]),
+                backend("odd", &["odd"]),
+            ],
+            workflows: workflows(),
+            ..Server::default()
+        },
+        journal: Arc::new(store.open(now, Duration::from_secs(3600))),
+        durability: Durability::Async,
+        version: "1".to_owned(),
+        first_list_wait: PATIENCE,
+    };
+    let runtime = Runtime::start(options).await.unwrap();
+    runtime.settled().await;
+    runtime
+}
+
+impl World {
+    /// A gateway over HTTP on a free port of this machine.
+    pub(crate) async fn start() -> Self {
+        let runtime = runtime().await;
+        let stop = CancellationToken::new();
+        let (ready, address) = tokio::sync::oneshot::channel();
+        let options = HttpOptions::new("127.0.0.1", 0, "1.2.3");
+        let serving = {
+            let (runtime, stop) = (runtime.clone(), stop.clone());
+            tokio::spawn(async move {
+                let ready = |address| ready.send(address).unwrap();
+                serve_http(runtime, options, stop, ready).await.unwrap();
+            })
+        };
+        Self {
+            runtime,
+            address: address.await.unwrap(),
+            stop,
+            serving,
+        }
+    }
+
+    /// Stops the gateway and everything behind it.
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        let served = tokio::time::timeout(PATIENCE, self.serving).await;
+        served.expect("the server ends").unwrap();
+        self.runtime.shutdown(Duration::ZERO).await;
+    }
+
+    /// Waits until the newest run of a workflow has come to a phase.
+    pub(crate) async fn newest_comes_to(&self, workflow: &str, phase: Phase) {
+        let reached = async {
+            loop {
+                let runs = self
+                    .runtime
+                    .journal()
+                    .list(Filter::default())
+                    .await
+                    .unwrap();
+                let newest = runs.iter().find(|run| run.workflow == workflow);
+                if newest.is_some_and(|run| run.phase == phase) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let reached = tokio::time::timeout(PATIENCE, reached).await;
+        reached.unwrap_or_else(|_| panic!("`{workflow}` never was {phase:?}"));
+    }
+}

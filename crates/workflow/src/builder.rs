@@ -1,0 +1,166 @@
+//! The only way to a `Workflow`: step names unique, references resolve, graph acyclic, limits kept.
+//! What is special to a dialect is checked by its lowering; what needs the tool catalog is in `check`.
+
+mod defaults;
+mod edges;
+mod questions;
+mod references;
+mod schemas;
+mod times;
+
+use crate::limits::STEPS_MAX;
+use crate::name::{StepName, WorkflowName};
+use crate::policy;
+use crate::reads;
+use crate::step::Step;
+use crate::workflow::{Annotations, Output, Workflow};
+use onecall_source::{Diagnostic, Diagnostics, Place, codes};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A workflow in the making. Steps hold their declared needs only.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    pub name: WorkflowName,
+    pub version: Option<String>,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: Annotations,
+    pub inputs: Value,
+    pub steps: Vec<Step>,
+    pub output: Output,
+    pub policy: policy::Run,
+    pub place: Place,
+    pub rules: Rules,
+}
+
+/// What the dialect decides about the checks.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub steps_max: usize,
+    pub undeclared: Undeclared,
+    /// How the dialect spells a step's default output, for messages.
+    pub default_key: &'static str,
+    /// Where parameters were declared, for messages.
+    pub inputs_place: Option<Place>,
+    /// Steps that continue after a failure only because the run's failure mode says so.
+    pub continued_by_mode: BTreeSet<StepName>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            steps_max: STEPS_MAX,
+            undeclared: Undeclared::Infers,
+            default_key: "default",
+            inputs_place: None,
+            continued_by_mode: BTreeSet::new(),
+        }
+    }
+}
+
+/// What a read of a step does that is not among the declared needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undeclared {
+    /// It makes an edge.
+    Infers,
+    /// It is a fault.
+    IsRefused,
+}
+
+impl Builder {
+    pub fn new(name: WorkflowName, place: Place) -> Self {
+        Self {
+            name,
+            version: None,
+            title: None,
+            description: None,
+            labels: BTreeMap::new(),
+            annotations: Annotations::default(),
+            inputs: serde_json::json!({ "type": "object" }),
+            steps: Vec::new(),
+            output: Output::LastCompleted,
+            policy: policy::Run::default(),
+            place,
+            rules: Rules::default(),
+        }
+    }
+
+    /// Checks everything at once. Any error means no workflow.
+    pub fn finish(mut self, diagnostics: &mut Diagnostics) -> Option<Workflow> {
+        let mut own = Diagnostics::new();
+        self.check_count(&mut own);
+        check_names(&self.steps, &mut own);
+        schemas::check(&self, &mut own);
+        let reads = reads::of(&self.steps, &self.output);
+        references::check(&self, &reads, &mut own);
+        defaults::check(&self, &reads, &mut own);
+        let inferred = edges::infer(&self, &reads, &mut own);
+        drop(reads);
+        for (index, need) in inferred {
+            self.steps[index].needs.push(need);
+        }
+        edges::check(&self.steps, &mut own);
+        times::check(&self, &mut own);
+        questions::check(&self, &mut own);
+        let sound = !own.has_errors();
+        diagnostics.append(own);
+        sound.then(|| self.into_workflow())
+    }
+
+    fn into_workflow(self) -> Workflow {
+        Workflow {
+            name: self.name,
+            version: self.version,
+            title: self.title,
+            description: self.description,
+            labels: self.labels,
+            annotations: self.annotations,
+            inputs: self.inputs,
+            steps: self.steps,
+            output: self.output,
+            policy: self.policy,
+            place: self.place,
+        }
+    }
+
+    fn check_count(&self, diagnostics: &mut Diagnostics) {
+        let (count, most) = (self.steps.len(), self.rules.steps_max.min(STEPS_MAX));
+        if count > most {
+            diagnostics.push(too_many_steps(self, count, most));
+        }
+    }
+}
+
+fn too_many_steps(builder: &Builder, count: usize, most: usize) -> Diagnostic {
+    let message = format!("workflow `{}` has {count} steps, more than {most}", builder.name);
+    Diagnostic::error(codes::TOO_MANY_STEPS, message)
+        .label(&builder.steps[most].place, format!("step {} of {count}", most + 1))
+        .help("split it into several workflows, or put repeated calls into a loop")
+}
+
+fn check_names(steps: &[Step], diagnostics: &mut Diagnostics) {
+    let mut first: BTreeMap<&str, &Step> = BTreeMap::new();
+    for step in steps {
+        match first.get(step.name.as_str()) {
+            None => {
+                first.insert(step.name.as_str(), step);
+            }
+            Some(earlier) => diagnostics.push(duplicate_step(step, earlier)),
+        }
+    }
+}
+
+fn duplicate_step(step: &Step, earlier: &Step) -> Diagnostic {
+    Diagnostic::error(
+        codes::DUPLICATE_STEP,
+        format!("two steps are named `{}`", step.name),
+    )
+    .label(&step.place, "this name is taken")
+    .secondary(&earlier.place, "first used here")
+    .help("give one of them another name")
+}
+
+#[cfg(test)]
+mod tests;

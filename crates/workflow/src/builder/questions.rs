@@ -1,0 +1,73 @@
+//! Questions to people: their schemas, their prepared answers, and that a question needs a stored run.
+
+use super::{Builder, schemas};
+use crate::coerce::Coercer;
+use crate::policy::Durability;
+use crate::step::{Action, Ask, Step};
+use onecall_mcp::check_form;
+use onecall_source::{Diagnostic, Diagnostics, codes};
+use serde_json::Value;
+
+pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
+    for step in &builder.steps {
+        let Action::Ask(ask) = &step.action else {
+            continue;
+        };
+        if builder.policy.durability == Some(Durability::None) {
+            diagnostics.push(not_stored(step));
+        }
+        let Some(schema) = &ask.schema else { continue };
+        if let Some(fault) = schemas::fault(schema) {
+            let what = format!("the schema of step `{}`", step.name);
+            diagnostics.push(schemas::invalid_schema(&what, &step.place, &fault));
+            continue;
+        }
+        check_schema(step, ask, schema, diagnostics);
+    }
+}
+
+fn check_schema(step: &Step, ask: &Ask, schema: &Value, diagnostics: &mut Diagnostics) {
+    let faults = check_form(schema);
+    if !faults.is_empty() {
+        let reasons: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        diagnostics.push(not_a_form(step, &reasons));
+    }
+    if let Some(response) = &ask.default_response
+        && let Some(fault) = Coercer::new(schema.clone()).validate(response).first()
+    {
+        diagnostics.push(response_unfit(step, &fault.to_string()));
+    }
+}
+
+fn not_stored(step: &Step) -> Diagnostic {
+    let message = format!(
+        "step `{}` asks a person, but runs of this workflow are not stored",
+        step.name
+    );
+    Diagnostic::error(codes::QUESTION_NOT_STORED, message)
+        .label(&step.place, "the question would be lost with the process")
+        .help("set `durability` to `async` or `sync`")
+}
+
+fn not_a_form(step: &Step, reasons: &[String]) -> Diagnostic {
+    let message = format!(
+        "the schema of step `{}` is not one that clients can show as a form",
+        step.name
+    );
+    let mut diagnostic = Diagnostic::warning(codes::QUESTION_NOT_A_FORM, message)
+        .label(&step.place, "asked by page or command only");
+    for reason in reasons.iter().take(4) {
+        diagnostic = diagnostic.note(reason.clone());
+    }
+    diagnostic.help("use an object of plain strings, numbers, booleans and enums")
+}
+
+fn response_unfit(step: &Step, fault: &str) -> Diagnostic {
+    let message = format!(
+        "the default response of step `{}` does not fit its schema: {fault}",
+        step.name
+    );
+    Diagnostic::error(codes::RESPONSE_UNFIT, message)
+        .label(&step.place, "the answer would be refused")
+        .help("change `defaultResponse` or the schema")
+}

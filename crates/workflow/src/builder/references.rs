@@ -1,0 +1,167 @@
+//! What expressions read must exist: steps and their parts, parameters, loop items, roots.
+
+use super::Builder;
+use crate::expression::{Facet, Target};
+use crate::reads::Read;
+use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
+use serde_json::Value;
+
+pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
+    for read in reads {
+        match &read.reference.target {
+            Target::Step { name, facet, .. } => {
+                if !builder.steps.iter().any(|step| step.name == name.as_str()) {
+                    diagnostics.push(unknown_step(builder, read, name));
+                } else if let Some(facet) = facet
+                    && Facet::parse(facet).is_none()
+                {
+                    diagnostics.push(unknown_part(read, name, facet));
+                }
+            }
+            Target::Input { segments } => {
+                if let Some(unknown) = unknown_parameter(&builder.inputs, segments) {
+                    diagnostics.push(undeclared_parameter(builder, read, &unknown));
+                }
+            }
+            Target::Item { name } => match read.item_name {
+                Some(item) if name == item || name == "index" => {}
+                Some(item) => diagnostics.push(unknown_item(read, name, item)),
+                None => diagnostics.push(outside_loop(read)),
+            },
+            Target::AllSteps => diagnostics.push(reads_all_steps(read)),
+            Target::Unknown { name } => diagnostics.push(unknown_root(read, name)),
+            Target::Ambient => {}
+        }
+    }
+}
+
+fn unknown_step(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {
+    let message = format!(
+        "{} reads step `{name}` in its {}, but no step is named so",
+        read.reader_name(),
+        read.part
+    );
+    let diagnostic = Diagnostic::error(codes::UNKNOWN_STEP, message)
+        .label(&read.reference.name_place, "no step of this name");
+    let names = builder.steps.iter().map(|step| step.name.as_str());
+    match suggest(name, names) {
+        Some(near) => diagnostic.help(format!("a step named `{near}` exists")),
+        None => diagnostic.help("read a step of this workflow"),
+    }
+}
+
+fn unknown_part(read: &Read<'_>, name: &str, facet: &str) -> Diagnostic {
+    let known: Vec<&str> = Facet::ALL.iter().map(|facet| facet.as_str()).collect();
+    let message = format!(
+        "{} reads `{facet}` of step `{name}`, but a step has no such part",
+        read.reader_name()
+    );
+    let diagnostic = Diagnostic::error(codes::UNKNOWN_STEP_PART, message)
+        .label(&read.reference.place, format!("no part named `{facet}`"));
+    match suggest(facet, known.iter().copied()) {
+        Some(near) => diagnostic.help(format!("a part named `{near}` exists")),
+        None if known.len() > 1 => {
+            diagnostic.help(format!("for a field of its output write `.steps.{name}.output.{facet}`"))
+        }
+        None => diagnostic,
+    }
+}
+
+/// The first name of the path that the schema leaves no room for.
+fn unknown_parameter(schema: &Value, segments: &[String]) -> Option<Unknown> {
+    let name = segments.first()?;
+    let object = schema.as_object()?;
+    // A schema that says more than a list of properties may let anything in.
+    let open = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "$dynamicRef"];
+    if open.iter().any(|key| object.contains_key(*key)) {
+        return None;
+    }
+    match object.get("additionalProperties") {
+        None | Some(Value::Bool(false)) => {}
+        Some(_) => return None,
+    }
+    let known: Vec<String> = match object.get("properties") {
+        Some(Value::Object(properties)) => properties.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    if known.contains(name) {
+        return None;
+    }
+    Some(Unknown {
+        name: name.clone(),
+        known,
+    })
+}
+
+struct Unknown {
+    name: String,
+    known: Vec<String>,
+}
+
+fn undeclared_parameter(builder: &Builder, read: &Read<'_>, unknown: &Unknown) -> Diagnostic {
+    let message = format!(
+        "{} reads parameter `{}` in its {}, but no parameter is named so",
+        read.reader_name(),
+        unknown.name,
+        read.part
+    );
+    let mut diagnostic = Diagnostic::error(codes::UNKNOWN_PARAMETER, message)
+        .label(&read.reference.name_place, "no parameter of this name");
+    if let Some(place) = &builder.rules.inputs_place {
+        diagnostic = diagnostic.secondary(place, "parameters are declared here");
+    }
+    match suggest(&unknown.name, unknown.known.iter().map(String::as_str)) {
+        Some(near) => diagnostic.help(format!("a parameter named `{near}` exists")),
+        None => diagnostic.help(format!("declare `{}` under `properties`", unknown.name)),
+    }
+}
+
+fn unknown_item(read: &Read<'_>, name: &str, item: &str) -> Diagnostic {
+    let message = format!(
+        "{} reads `{name}` of the loop in its {}, but the item is named `{item}`",
+        read.reader_name(),
+        read.part
+    );
+    Diagnostic::error(codes::UNKNOWN_ITEM, message)
+        .label(&read.reference.name_place, "not a name of this loop")
+        .help(format!("write `{item}` for the item or `index` for its number"))
+}
+
+fn outside_loop(read: &Read<'_>) -> Diagnostic {
+    let message = format!(
+        "{} reads the item of a loop in its {}, which is not inside of one",
+        read.reader_name(),
+        read.part
+    );
+    Diagnostic::error(codes::UNKNOWN_ITEM, message)
+        .label(&read.reference.place, "there is no item here")
+        .help("only the inner step of a loop can read its item")
+}
+
+fn reads_all_steps(read: &Read<'_>) -> Diagnostic {
+    let message = format!(
+        "{} reads all steps in its {}, which makes it wait for none of them",
+        read.reader_name(),
+        read.part
+    );
+    Diagnostic::warning(codes::ALL_STEPS_READ, message)
+        .label(&read.reference.place, "any step may be read here")
+        .help("read one step by its name, or declare what the step depends on")
+}
+
+fn unknown_root(read: &Read<'_>, name: &str) -> Diagnostic {
+    const ROOTS: [&str; 5] = ["params", "steps", "vars", "workflow", "forEach"];
+    let message = format!(
+        "{} reads `.{name}` in its {}, but there is no such value",
+        read.reader_name(),
+        read.part
+    );
+    let diagnostic = Diagnostic::error(codes::UNKNOWN_ROOT, message)
+        .label(&read.reference.name_place, "unknown value");
+    match suggest(name, ROOTS) {
+        Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+        None => diagnostic.help(format!(
+            "for a parameter write `.params.{name}`; the values are `.params`, `.steps`, `.workflow`, `.vars` and `.forEach`"
+        )),
+    }
+}

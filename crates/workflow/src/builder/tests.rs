@@ -1,0 +1,1 @@
+//! What the builder accepts and refuses.

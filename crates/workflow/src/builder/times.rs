@@ -1,0 +1,76 @@
+//! Arithmetic of time-outs: a bound that can never be reached, or a loop that cannot end in time.
+
+use super::Builder;
+use crate::step::{Action, Each, Step};
+use onecall_source::{Diagnostic, Diagnostics, codes};
+use std::time::Duration;
+
+pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
+    let Some(run) = builder.policy.timeout.map(|timeout| timeout.limit) else {
+        return;
+    };
+    for step in &builder.steps {
+        if let Some(timeout) = step.timeout
+            && timeout > run
+        {
+            diagnostics.push(step_above_run(step, timeout, run));
+        }
+        if let Action::Each(each) = &step.action
+            && let Some(longest) = longest(each)
+            && longest > run
+        {
+            diagnostics.push(loop_above_run(step, each, longest, run));
+        }
+    }
+}
+
+/// How long a loop takes when every item needs all of its time.
+fn longest(each: &Each) -> Option<Duration> {
+    let rounds = each.iterations_max.div_ceil(each.parallel_max.max(1));
+    each.body.timeout?.checked_mul(rounds)
+}
+
+fn step_above_run(step: &Step, timeout: Duration, run: Duration) -> Diagnostic {
+    let message = format!(
+        "step `{}` may take {}, but the whole run only {}",
+        step.name,
+        shown(timeout),
+        shown(run)
+    );
+    Diagnostic::warning(codes::TIMEOUT_ARITHMETIC, message)
+        .label(&step.place, "the run ends before this step's time is up")
+        .help("raise the time-out of the workflow or lower that of the step")
+}
+
+fn loop_above_run(step: &Step, each: &Each, longest: Duration, run: Duration) -> Diagnostic {
+    let message = format!(
+        "loop `{}` may take {}, but the whole run only {}",
+        step.name,
+        shown(longest),
+        shown(run)
+    );
+    let note = format!(
+        "{} items, {} at a time, up to {} each",
+        each.iterations_max,
+        each.parallel_max,
+        each.body.timeout.map(shown).unwrap_or_default()
+    );
+    Diagnostic::warning(codes::TIMEOUT_ARITHMETIC, message)
+        .label(&step.place, note)
+        .help("raise the time-out of the workflow, or lower the number of items or their time")
+}
+
+/// A duration the way it is written in files.
+pub(crate) fn shown(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    let (hours, rest) = (millis / 3_600_000, millis % 3_600_000);
+    let (minutes, rest) = (rest / 60_000, rest % 60_000);
+    let (seconds, millis) = (rest / 1_000, rest % 1_000);
+    let parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (millis, "ms")];
+    let text: String = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    if text.is_empty() { "0s".to_owned() } else { text }
+}

@@ -1,0 +1,385 @@
+//! Tests of evaluation, over a scope written down as data. Templates have tests of their own.
+
+use super::{Fault, FaultKind, Found, arguments, as_text, condition, items, text, value};
+use crate::coerce::Coercer;
+use crate::expression::{Expression, Facet, Path, Program, Root, RunField, Segment, ValueTemplate};
+use crate::scope::{ItemView, RunView, Scope, StepView};
+use crate::step::{Condition, Truth};
+use serde_json::{Value, json};
+
+/// A run that stands still.
+pub(crate) struct Still {
+    pub(crate) input: Value,
+    /// By step name, the result its tool gave.
+    pub(crate) results: Value,
+    pub(crate) item: Option<Value>,
+}
+
+impl Still {
+    pub(crate) fn with_input(input: Value) -> Self {
+        Self {
+            input,
+            results: json!({}),
+            item: None,
+        }
+    }
+}
+
+impl Scope for Still {
+    fn input(&self) -> &Value {
+        &self.input
+    }
+
+    fn step(&self, name: &str) -> Option<StepView<'_>> {
+        let result = self.results.get(name)?;
+        Some(StepView {
+            status: "completed",
+            output: result.get("structuredContent"),
+            result: Some(result),
+            error: result.get("error").and_then(Value::as_str),
+            failure: None,
+        })
+    }
+
+    fn step_names(&self) -> Vec<&str> {
+        let results = self.results.as_object().into_iter().flatten();
+        results.map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn run(&self) -> RunView<'_> {
+        RunView {
+            id: "run-1",
+            name: "release",
+            status: "running",
+            started: "2026-01-01T00:00:00Z",
+            duration_ms: 1_500,
+            step_count: 3,
+        }
+    }
+
+    fn item(&self) -> Option<ItemView<'_>> {
+        self.item.as_ref().map(|value| ItemView {
+            name: "file",
+            value,
+            index: 4,
+        })
+    }
+}
+
+fn path(root: Root, segments: &[&str]) -> Expression {
+    let segments = segments.iter().map(|segment| match segment.parse() {
+        Ok(index) => Segment::Index(index),
+        Err(_) => Segment::Key((*segment).to_owned()),
+    });
+    let segments = segments.collect();
+    Expression::new(Program::Path(Path { root, segments }), None)
+}
+
+/// `input.a.0.b`
+pub(crate) fn input(written: &str) -> Expression {
+    let segments: Vec<&str> = written.split('.').filter(|part| !part.is_empty()).collect();
+    path(Root::Input, &segments)
+}
+
+fn step(facet: Facet, segments: &[&str]) -> Expression {
+    let name = "fetch".to_owned();
+    path(Root::Step { name, facet }, segments)
+}
+
+#[track_caller]
+fn found(expression: &Expression, scope: &Still) -> Option<Value> {
+    match value(expression, scope).unwrap() {
+        Found::Value(value) => Some(value.into_owned()),
+        Found::Missing(_) => None,
+    }
+}
+
+#[test]
+fn paths_keep_types_and_tell_missing_from_null() {
+    let scope = Still::with_input(
+        json!({"n": 9_007_199_254_740_993_u64, "null": null, "list": [{"x": 1.5}]}),
+    );
+    assert_eq!(
+        found(&input("n"), &scope),
+        Some(json!(9_007_199_254_740_993_u64))
+    );
+    assert_eq!(found(&input("null"), &scope), Some(json!(null)));
+    assert_eq!(found(&input("list.0.x"), &scope), Some(json!(1.5)));
+    assert_eq!(found(&input(""), &scope), Some(scope.input.clone()));
+    for absent in ["absent", "absent.below", "list.1", "list.1.x"] {
+        assert_eq!(found(&input(absent), &scope), None, "{absent}");
+    }
+    for wrong in ["null.x", "n.x", "list.x", "n.0"] {
+        let fault = value(&input(wrong), &scope).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Failed, "{wrong}");
+    }
+}
+
+#[test]
+fn every_facet_of_a_step_can_be_read() {
+    let mut scope = Still::with_input(json!({}));
+    scope.results = json!({"fetch": {
+        "structuredContent": {"user": "ada"},
+        "content": [{"type": "text", "text": "{\"a\": 1}"}],
+        "error": "late",
+    }});
+    assert_eq!(
+        found(&step(Facet::Output, &["user"]), &scope),
+        Some(json!("ada"))
+    );
+    assert_eq!(
+        found(&step(Facet::Structured, &[]), &scope),
+        Some(json!({"user": "ada"}))
+    );
+    assert_eq!(
+        found(&step(Facet::Content, &["text"]), &scope),
+        Some(json!("{\"a\": 1}"))
+    );
+    assert_eq!(found(&step(Facet::Json, &["a"]), &scope), Some(json!(1)));
+    assert_eq!(
+        found(&step(Facet::Status, &[]), &scope),
+        Some(json!("completed"))
+    );
+    assert_eq!(found(&step(Facet::Error, &[]), &scope), Some(json!("late")));
+    assert_eq!(found(&step(Facet::Failure, &[]), &scope), None);
+    let run = path(Root::Run(RunField::DurationMs), &[]);
+    assert_eq!(found(&run, &scope), Some(json!(1_500)));
+}
+
+#[test]
+fn items_are_seen_inside_loops_only() {
+    let mut scope = Still::with_input(json!({}));
+    let item = |name: &str| {
+        path(
+            Root::Item {
+                name: name.to_owned(),
+            },
+            &["path"],
+        )
+    };
+    assert_eq!(found(&item("file"), &scope), None);
+    scope.item = Some(json!({"path": "a.txt"}));
+    assert_eq!(found(&item("file"), &scope), Some(json!("a.txt")));
+    assert_eq!(found(&item("other"), &scope), None);
+    assert_eq!(found(&path(Root::ItemIndex, &[]), &scope), Some(json!(4)));
+}
+
+#[test]
+fn text_prints_numbers_as_templates_do() {
+    for (given, expected) in [
+        (json!("a"), "a"),
+        (json!(1_234_567), "1234567"),
+        (json!(3.0), "3"),
+        (json!(1.5), "1.5"),
+        (json!(1e21), "1e+21"),
+        (json!(true), "true"),
+        (json!(null), "null"),
+        (json!([1, "a"]), "[1,\"a\"]"),
+        (json!({"b": 1, "a": 2}), "{\"b\":1,\"a\":2}"),
+    ] {
+        assert_eq!(as_text(&given), expected);
+    }
+    let scope = Still::with_input(json!({}));
+    let fault = text(&input("absent"), &scope).unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.message.as_str()),
+        (FaultKind::Missing, "`input.absent` has no value")
+    );
+}
+
+fn object(entries: &[(&str, ValueTemplate)]) -> ValueTemplate {
+    let entries = entries
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    ValueTemplate::Object(entries.collect())
+}
+
+fn read(written: &str) -> ValueTemplate {
+    ValueTemplate::Expression(input(written))
+}
+
+#[test]
+fn arguments_are_expanded_and_fitted_at_every_depth() {
+    let schema = Coercer::new(json!({"properties": {
+        "n": {"type": "integer"},
+        "deep": {"properties": {"list": {"items": {"type": "string"}}}},
+    }}));
+    let template = object(&[
+        ("n", read("n")),
+        (
+            "deep",
+            object(&[(
+                "list",
+                ValueTemplate::Array(vec![read("n"), ValueTemplate::Literal(json!(2))]),
+            )]),
+        ),
+        (
+            "free",
+            ValueTemplate::Expression(Expression::text("{{ not a template }}")),
+        ),
+    ]);
+    let scope = Still::with_input(json!({"n": "5"}));
+    assert_eq!(
+        arguments(&template, &schema, &scope),
+        Ok(json!({"n": 5, "deep": {"list": ["5", "2"]}, "free": "{{ not a template }}"}))
+    );
+}
+
+#[track_caller]
+fn check_missing(schema: Value, template: &ValueTemplate, expected: Result<Value, &str>) {
+    let scope = Still::with_input(json!({"there": 1, "null": null}));
+    let got = arguments(template, &Coercer::new(schema), &scope);
+    let got = got.map_err(|fault| {
+        assert_eq!(fault.kind, FaultKind::Missing);
+        fault.message
+    });
+    assert_eq!(got, expected.map_err(str::to_owned));
+}
+
+#[test]
+fn missing_arguments_are_left_out_unless_required() {
+    let template = object(&[("a", read("absent")), ("b", read("there"))]);
+    check_missing(json!({}), &template, Ok(json!({"b": 1})));
+    check_missing(
+        json!({"required": ["a"]}),
+        &template,
+        Err("a: `input.absent` has no value"),
+    );
+
+    let nested = object(&[("o", object(&[("a", read("absent"))]))]);
+    check_missing(
+        json!({"required": ["o", "a"]}),
+        &nested,
+        Ok(json!({"o": {}})),
+    );
+    let inner = json!({"properties": {"o": {"required": ["a"]}}});
+    check_missing(inner, &nested, Err("o.a: `input.absent` has no value"));
+
+    let null = object(&[("a", read("null"))]);
+    check_missing(json!({"required": ["a"]}), &null, Ok(json!({"a": null})));
+    check_missing(json!({}), &read("absent"), Ok(json!({})));
+}
+
+#[test]
+fn missing_values_in_lists_fail_with_their_place() {
+    let list = object(&[(
+        "l",
+        ValueTemplate::Array(vec![read("there"), read("absent")]),
+    )]);
+    check_missing(json!({}), &list, Err("l[1]: `input.absent` has no value"));
+
+    let objects = object(&[(
+        "l",
+        ValueTemplate::Array(vec![object(&[("a", read("absent"))])]),
+    )]);
+    check_missing(json!({}), &objects, Ok(json!({"l": [{}]})));
+    let schema = json!({"properties": {"l": {"items": {"required": ["a"]}}}});
+    check_missing(schema, &objects, Err("l[0].a: `input.absent` has no value"));
+}
+
+#[test]
+fn errors_in_arguments_carry_their_place() {
+    let scope = Still::with_input(json!({"n": 1}));
+    let template = object(&[("a", object(&[("b", read("n.x"))]))]);
+    let fault = arguments(&template, &Coercer::new(json!({})), &scope).unwrap_err();
+    assert_eq!(
+        fault.message,
+        "a.b: cannot read `x` of a number in `input.n.x`"
+    );
+}
+
+#[track_caller]
+fn check_condition(truth: Truth, given: &Value, expected: Option<bool>) {
+    let scope = Still::with_input(json!({"c": given}));
+    let test = Condition {
+        test: input("c"),
+        truth,
+    };
+    match (condition(&test, &scope), expected) {
+        (Ok(got), Some(expected)) => assert_eq!(got, expected, "{given}"),
+        (Err(fault), None) => assert_eq!(fault.kind, FaultKind::Condition, "{given}"),
+        (got, _) => panic!("{given} gave {got:?}"),
+    }
+}
+
+#[test]
+fn conditions_are_booleans_or_six_words() {
+    for word in ["true", "True", "TRUE", " true\n"] {
+        check_condition(Truth::Words, &json!(word), Some(true));
+    }
+    for word in ["false", "False", "FALSE", "\tfalse "] {
+        check_condition(Truth::Words, &json!(word), Some(false));
+    }
+    check_condition(Truth::Words, &json!(true), Some(true));
+    for other in [
+        json!(1),
+        json!("1"),
+        json!("yes"),
+        json!(""),
+        json!(null),
+        json!([]),
+        json!("tRue"),
+    ] {
+        check_condition(Truth::Words, &other, None);
+    }
+    for truthy in [json!(0), json!(""), json!("false"), json!([]), json!({})] {
+        check_condition(Truth::Jq, &truthy, Some(true));
+    }
+    check_condition(Truth::Jq, &json!(null), Some(false));
+    check_condition(Truth::Jq, &json!(false), Some(false));
+}
+
+#[test]
+fn missing_conditions_fail_words_and_are_false_in_jq() {
+    let scope = Still::with_input(json!({}));
+    let ask = |truth| Condition {
+        test: input("absent"),
+        truth,
+    };
+    assert_eq!(
+        condition(&ask(Truth::Words), &scope).unwrap_err().kind,
+        FaultKind::Missing
+    );
+    assert_eq!(condition(&ask(Truth::Jq), &scope), Ok(false));
+}
+
+#[test]
+fn condition_faults_show_a_short_value() {
+    let scope = Still::with_input(json!({"c": "ö".repeat(1_000)}));
+    let test = Condition {
+        test: input("c"),
+        truth: Truth::Words,
+    };
+    let message = condition(&test, &scope).unwrap_err().message;
+    assert!(message.starts_with("condition must evaluate to 'true' or 'false', got: \"öö"));
+    assert!(message.chars().count() < 200);
+}
+
+fn collect(given: &Value, iterations_max: u32) -> Result<Vec<Value>, Fault> {
+    items(
+        &input("c"),
+        &Still::with_input(json!({"c": given})),
+        iterations_max,
+    )
+}
+
+#[test]
+fn collections_are_lists_or_json_text_of_one() {
+    assert_eq!(collect(&json!([1, 2]), 2), Ok(vec![json!(1), json!(2)]));
+    assert_eq!(collect(&json!(" [1, 2] "), 2), Ok(vec![json!(1), json!(2)]));
+    assert_eq!(collect(&json!(null), 2), Ok(vec![]));
+    assert_eq!(collect(&json!("null"), 2), Ok(vec![]));
+    for other in [json!({}), json!(5), json!("{}"), json!("a, b"), json!("")] {
+        assert_eq!(
+            collect(&other, 2).unwrap_err().kind,
+            FaultKind::Collection,
+            "{other}"
+        );
+    }
+    assert_eq!(
+        collect(&json!([1, 2, 3]), 2).unwrap_err().kind,
+        FaultKind::Iterations
+    );
+    let missing = items(&input("absent"), &Still::with_input(json!({})), 2).unwrap_err();
+    assert_eq!(missing.kind, FaultKind::Missing);
+}

@@ -1,0 +1,1 @@
+//! Order and cycles of small graphs.

@@ -21,7 +21,12 @@ fn main() {
             .and_then(|stem| stem.to_str())
             .expect("pages have plain names");
         let full = path.canonicalize().expect("the page exists");
-        writeln!(code, "    ({stem:?}, include_str!({full:?})),").expect("writing to a string");
+        writeln!(
+            code,
+            "    ({stem:?}, include_str!({:?})),",
+            full.display().to_string()
+        )
+        .expect("writing to a string");
     }
     code.push_str("];\n");
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("pages.rs");

@@ -166,6 +166,10 @@ pub(crate) struct RunsShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one flag a decision, of which one may be given"
+)]
 pub(crate) struct RunsAnswerArgs {
     pub(crate) run: String,
     /// The step that asks or is held; for one item of a loop `step[3]`

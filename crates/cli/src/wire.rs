@@ -76,7 +76,7 @@ pub(crate) fn report(loaded: &Loaded) {
         color,
         ..TextOptions::default()
     };
-    for fault in loaded.diagnostics.iter() {
+    for fault in &loaded.diagnostics {
         print::err(render::text(fault, &loaded.sources, options).trim_end());
         print::err("");
     }

@@ -134,7 +134,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         What::CancelAsked { reason } => notes.push(format!("cancel asked: {reason}")),
         What::AnswerRefused { reason, .. } => notes.push(format!("answer refused: {reason}")),
         What::HeldResolved { resolution, .. } => {
-            notes.push(format!("held call resolved: {resolution:?}"))
+            notes.push(format!("held call resolved: {resolution:?}"));
         }
         What::StepEnded { .. }
         | What::RunStarted { .. }

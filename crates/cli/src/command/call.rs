@@ -145,15 +145,25 @@ fn print_result(result: &Value) -> anyhow::Result<Exit> {
     if is_error {
         print::err(format!("error: {text}"));
     }
+    let failure = result
+        .get("_meta")
+        .and_then(|meta| meta.get(onecall_mcp::meta::ERROR));
     match result.get("structuredContent") {
         Some(structured) => print::out(serde_json::to_string_pretty(structured)?),
-        None if is_error => {
-            let failure = result
-                .get("_meta")
-                .and_then(|meta| meta.get(onecall_mcp::meta::ERROR));
-            print::out(serde_json::to_string_pretty(failure.unwrap_or(result))?);
-        }
+        None if is_error => print::out(serde_json::to_string_pretty(failure.unwrap_or(result))?),
         None => print::out(text),
     }
-    Ok(if is_error { Exit::Failed } else { Exit::Ok })
+    Ok(if is_error { exit_of(failure) } else { Exit::Ok })
+}
+
+/// A backend that cannot be reached has an exit code of its own.
+fn exit_of(failure: Option<&Value>) -> Exit {
+    let category = failure
+        .and_then(|failure| failure.get("category"))
+        .and_then(Value::as_str);
+    if category == Some("transport") {
+        Exit::Unreachable
+    } else {
+        Exit::Failed
+    }
 }

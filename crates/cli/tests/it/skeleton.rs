@@ -152,8 +152,9 @@ fn durable_files(folder: &Path, tool: &str) -> (PathBuf, PathBuf) {
         "name: durable\ngroupRef: demo\nincomingAuth: {{ type: anonymous }}\n\
          outgoingAuth: {{ source: inline, default: {{ type: unauthenticated }} }}\n\
          aggregation:\n  conflictResolution: prefix\n  conflictResolutionConfig: {{ prefixFormat: \"{{workload}}_\" }}\n\
-         backends:\n  - name: demo\n    command: onecall\n    args: [demo, --ledger, {ledger:?}]\n\
+         backends:\n  - name: demo\n    command: onecall\n    args: [demo, --ledger, \"{}\"]\n\
          compositeTools:\n  - name: chain\n    description: Three writes\n    steps:\n{}{}{}",
+        ledger.display(),
         step("one", ""),
         step("two", "        dependsOn: [one]\n"),
         step("three", "        dependsOn: [two]\n"),

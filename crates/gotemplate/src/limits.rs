@@ -36,7 +36,7 @@ impl Default for RenderLimits {
         Self {
             operations_max: 1_000_000,
             output_bytes_max: 10 << 20,
-            produced_bytes_max: 32 << 20,
+            produced_bytes_max: 16 << 20,
             template_depth_max: 100_000,
         }
     }

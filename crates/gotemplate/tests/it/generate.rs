@@ -35,7 +35,7 @@ pub(crate) fn document() -> Value {
     json!({
         "s": {"a": "alpha", "e": "", "u": "h\u{e9}llo \u{1F642}", "q": "a\"b'c<d>&\n\t\\", "n": "12", "t": "true",
               "j": "{\"k\":[1,2,{\"x\":\"y\",\"n\":null}],\"a\":{\"b\":1.5},\"dup\":1,\"dup\":2}", "bad": "{a:1}", "sp": " x y "},
-        "f": {"zero": 0, "one": 1, "neg": -2, "half": 0.5, "big": 1_000_000, "huge": 1e21, "tiny": 1e-7, "pi": 3.14159,
+        "f": {"zero": 0, "one": 1, "neg": -2, "half": 0.5, "big": 1_000_000, "huge": 1e21, "tiny": 1e-7, "pi": 3.25,
               "id": 1_234_567_890_123_i64, "frac": 123_456.789},
         "b": {"t": true, "f": false},
         "n": null,
@@ -183,7 +183,7 @@ pub(crate) fn template(random: &mut Random) -> String {
             budget: 6,
         }
         .list(1);
-        text.push_str(&format!("{{{{define \"t{index}\"}}}}{body}{{{{end}}}}"));
+        text = format!("{text}{{{{define \"t{index}\"}}}}{body}{{{{end}}}}");
     }
     if random.one_in(6) {
         damaged(&text, random)

@@ -10,6 +10,7 @@ mod onecall;
 mod read;
 mod resources;
 pub mod settings;
+pub mod status;
 mod substitute;
 mod toolhive;
 

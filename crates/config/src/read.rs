@@ -1,12 +1,12 @@
 //! All files of a command, in any mix, become one `Settings`. What each document is, is told by its keys.
 
 use crate::backend::Reader;
+use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
+use crate::resources::{self, Definition, Resource, ToolConfigs, publish, resources_of};
 use crate::settings::{Backend, Server, Settings};
 use crate::substitute::Environment;
-use crate::resources::{self, Definition, Resource, ToolConfigs, publish, resources_of};
 use crate::toolhive::{self, Toolhive};
-use crate::mcp_servers;
 use onecall_dialects::dialect::{Kind, detect};
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
@@ -46,7 +46,11 @@ pub fn read(
 ) -> (Option<Settings>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let documents = parse_all(sources, inputs, &mut diagnostics);
-    let (settings, _) = assemble(&documents, options, &mut diagnostics);
+    let (mut settings, definitions) = assemble(&documents, options, &mut diagnostics);
+    let left = definitions
+        .into_iter()
+        .filter(|own| own.referenced_by.is_empty());
+    settings.unpublished = left.filter_map(|own| own.workflow).collect();
     let sound = !diagnostics.has_errors();
     (sound.then_some(settings), diagnostics)
 }
@@ -124,7 +128,11 @@ impl Found {
     }
 }
 
-pub(crate) fn parse_all(sources: &SourceMap, inputs: &[Input], diagnostics: &mut Diagnostics) -> Vec<Found> {
+pub(crate) fn parse_all(
+    sources: &SourceMap,
+    inputs: &[Input],
+    diagnostics: &mut Diagnostics,
+) -> Vec<Found> {
     let mut all = Vec::new();
     for input in inputs {
         let name = sources.get(input.source).name();
@@ -195,7 +203,13 @@ impl Merged {
             self.server.aggregation = aggregation;
         }
         let references = &own.tool_refs;
-        publish(references, "default", &mut self.server, definitions, diagnostics);
+        publish(
+            references,
+            "default",
+            &mut self.server,
+            definitions,
+            diagnostics,
+        );
     }
 
     /// The servers of resources, and one of everything else where there is such a thing.
@@ -220,6 +234,7 @@ impl Merged {
             servers,
             store: self.store,
             durability: self.durability,
+            unpublished: Vec::new(),
         }
     }
 }

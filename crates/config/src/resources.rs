@@ -117,22 +117,15 @@ pub(crate) fn publish(
         let found = definitions.iter_mut().find(|definition| {
             definition.namespace == namespace && *definition.name == **reference
         });
-        match found {
-            Some(definition) => {
-                definition.referenced_by.push(server.name.clone());
-                server.workflows.extend(definition.workflow.clone());
-            }
-            None => {
-                let names = definitions.iter().filter(|own| own.namespace == namespace);
-                let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
-                diagnostics.push(not_found(
-                    reference,
-                    "VirtualMCPCompositeToolDefinition",
-                    namespace,
-                    &names,
-                ));
-            }
+        if let Some(definition) = found {
+            definition.referenced_by.push(server.name.clone());
+            server.workflows.extend(definition.workflow.clone());
+            continue;
         }
+        let names = definitions.iter().filter(|own| own.namespace == namespace);
+        let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
+        let kind = ResourceKind::Definition.as_str();
+        diagnostics.push(not_found(reference, kind, namespace, &names));
     }
 }
 
@@ -183,7 +176,10 @@ pub(crate) fn not_found(
 fn unreferenced(definition: &Definition) -> Diagnostic {
     Diagnostic::remark(
         codes::UNREFERENCED,
-        format!("no server refers to `{}`, so it is not published", definition.name),
+        format!(
+            "no server refers to `{}`, so it is not published",
+            definition.name
+        ),
     )
     .label(definition.name.place(), "defined here")
     .help(format!(

@@ -15,6 +15,8 @@ pub struct Settings {
     pub store: Option<String>,
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
+    /// Definitions that no server publishes: they can be checked and shown, not called.
+    pub unpublished: Vec<Workflow>,
 }
 
 /// One virtual MCP server: its backends, its workflows, the names it publishes.

@@ -6,9 +6,9 @@ mod operational;
 
 use crate::backend::Reader;
 use crate::keys;
+use crate::resources::ToolConfigs;
 use crate::settings::{Aggregation, Backend, Transport};
 use onecall_dialects::toolhive as dialect;
-use crate::resources::ToolConfigs;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::workflow::Workflow;
@@ -73,7 +73,12 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
     if let Some(own) = fields.optional_fields("operational", diagnostics) {
         operational::read(own, &mut read.backends, diagnostics);
     }
-    refuse(&mut fields, "rateLimiting", "calls would not be limited", diagnostics);
+    refuse(
+        &mut fields,
+        "rateLimiting",
+        "calls would not be limited",
+        diagnostics,
+    );
     keys::warn_inert(&mut fields, "", &INERT, diagnostics);
     let options = dialect::Options {
         go: context.templates,
@@ -157,12 +162,11 @@ fn read_backend(
     fields.optional_choice("type", &["", "entry"], diagnostics);
     fields.mapping("metadata", diagnostics);
     keys::warn_inert(&mut fields, "backends[].", &["caBundlePath"], diagnostics);
-    let backend = match name {
-        Some(name) => reader.backend(name, &mut fields, "transport", diagnostics),
-        None => {
-            reader.transport(&mut fields, "transport", diagnostics);
-            None
-        }
+    let backend = if let Some(name) = name {
+        reader.backend(name, &mut fields, "transport", diagnostics)
+    } else {
+        reader.transport(&mut fields, "transport", diagnostics);
+        None
     };
     fields.finish(diagnostics);
     backend

@@ -8,6 +8,8 @@ mod references;
 mod schemas;
 mod times;
 
+pub(crate) use times::shown as shown_duration;
+
 use crate::limits::STEPS_MAX;
 use crate::name::{StepName, WorkflowName};
 use crate::policy;

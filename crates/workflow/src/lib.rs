@@ -18,6 +18,7 @@ pub mod output;
 pub mod parameters;
 pub mod plan;
 pub mod policy;
+pub mod print;
 mod reads;
 pub mod scope;
 pub mod step;

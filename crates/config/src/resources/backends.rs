@@ -176,7 +176,8 @@ impl Subject<'_> {
                 overrides: std::collections::BTreeMap::new(),
                 exclude_all: false,
             };
-            self.tool_configs.apply(&tool_config, &mut rule, diagnostics);
+            self.tool_configs
+                .apply(&tool_config, &mut rule, diagnostics);
             rule
         });
         Some(Member {
@@ -205,7 +206,11 @@ impl Subject<'_> {
             && !entry.value.is_null()
         {
             let why = "secrets of a cluster cannot be read from files";
-            diagnostics.push(keys::refused(entry, "headerForward.addHeadersFromSecret", why));
+            diagnostics.push(keys::refused(
+                entry,
+                "headerForward.addHeadersFromSecret",
+                why,
+            ));
         }
         fields.finish(diagnostics);
         headers
@@ -231,7 +236,12 @@ impl Subject<'_> {
                 .filter_map(|own| Some(own.name?.as_str()))
                 .collect();
             let namespace = &resource.namespace;
-            diagnostics.push(not_found(reference, "MCPExternalAuthConfig", namespace, &names));
+            diagnostics.push(not_found(
+                reference,
+                "MCPExternalAuthConfig",
+                namespace,
+                &names,
+            ));
             return;
         };
         let Some(spec) = found.spec.and_then(Node::as_mapping) else {
@@ -245,7 +255,8 @@ impl Subject<'_> {
         }
         let block = found.spec.and_then(|spec| spec.get("headerInjection"));
         if let ("headerInjection", Some(block)) = (text, block)
-            && let (Some(name), Some(value)) = (text_of(block, "headerName"), text_of(block, "headerValue"))
+            && let (Some(name), Some(value)) =
+                (text_of(block, "headerName"), text_of(block, "headerValue"))
         {
             let value = substitute(value, self.environment, diagnostics);
             add_header(backend, name, &value);
@@ -271,5 +282,7 @@ fn no_url(name: &Text) -> Diagnostic {
         format!("MCPServer `{name}` runs in a cluster, and its file has no `status.url`"),
     )
     .label(name.place(), "cannot be reached from here")
-    .help(format!("give its file as the cluster shows it, or `--backend {name}=URL`"))
+    .help(format!(
+        "give its file as the cluster shows it, or `--backend {name}=URL`"
+    ))
 }

@@ -22,7 +22,10 @@ pub(crate) enum ResourceKind {
 
 const KINDS: [(&str, ResourceKind); 8] = [
     ("VirtualMCPServer", ResourceKind::Server),
-    ("VirtualMCPCompositeToolDefinition", ResourceKind::Definition),
+    (
+        "VirtualMCPCompositeToolDefinition",
+        ResourceKind::Definition,
+    ),
     ("MCPGroup", ResourceKind::Group),
     ("MCPServer", ResourceKind::McpServer),
     ("MCPRemoteProxy", ResourceKind::RemoteProxy),
@@ -53,7 +56,10 @@ impl ResourceKind {
         if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == text) {
             return Some(*kind);
         }
-        OTHERS.iter().find(|name| **name == text).map(|name| Self::Other(name))
+        OTHERS
+            .iter()
+            .find(|name| **name == text)
+            .map(|name| Self::Other(name))
     }
 }
 
@@ -153,7 +159,9 @@ fn read_metadata<'n>(node: &'n Node, resource: &mut Resource<'n>, diagnostics: &
     for key in ["annotations", "labels"] {
         for entry in fields.mapping(key, diagnostics) {
             if let Some(text) = entry.value.expect_string(&entry.key, diagnostics) {
-                resource.labels.insert(entry.key.to_string(), text.to_string());
+                resource
+                    .labels
+                    .insert(entry.key.to_string(), text.to_string());
             }
         }
     }
@@ -187,9 +195,12 @@ fn foreign(kind: &Text, api: &Text) -> Diagnostic {
 }
 
 fn unknown_version(api: &Text) -> Diagnostic {
-    Diagnostic::error(codes::UNKNOWN_KIND, format!("the version `{api}` is not known"))
-        .label(api.place(), "unknown version")
-        .help(format!("use `{GROUP}/v1beta1`"))
+    Diagnostic::error(
+        codes::UNKNOWN_KIND,
+        format!("the version `{api}` is not known"),
+    )
+    .label(api.place(), "unknown version")
+    .help(format!("use `{GROUP}/v1beta1`"))
 }
 
 fn unknown_kind(kind: &Text) -> Diagnostic {

@@ -70,7 +70,13 @@ impl Subject<'_> {
         let group = group.or_else(|| config.group.clone());
         let mut server = self.assemble(config, group.as_ref(), diagnostics)?;
         let namespace = &self.resource.namespace;
-        publish(&references, namespace, &mut server, definitions, diagnostics);
+        publish(
+            &references,
+            namespace,
+            &mut server,
+            definitions,
+            diagnostics,
+        );
         Some(server)
     }
 
@@ -140,7 +146,12 @@ fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     fields.entry("oidcConfigRef");
     fields.entry("oidcConfig");
     for key in ["authzConfig", "authzConfigRef"] {
-        refuse(&mut fields, key, "callers would not be authorised", diagnostics);
+        refuse(
+            &mut fields,
+            key,
+            "callers would not be authorised",
+            diagnostics,
+        );
     }
     fields.finish(diagnostics);
 }
@@ -151,7 +162,10 @@ fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
         let Some(entry) = fields.entry(key) else {
             continue;
         };
-        let kind = entry.value.get("type").and_then(|kind| kind.as_text().cloned());
+        let kind = entry
+            .value
+            .get("type")
+            .and_then(|kind| kind.as_text().cloned());
         if kind.is_none_or(|kind| kind != "discovered") && !entry.value.is_null() {
             let why = "backends would be called without these credentials";
             let path = format!("outgoingAuth.{key}");
@@ -163,7 +177,9 @@ fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
 
 fn no_backends(name: &Text, group: Option<&Text>) -> Diagnostic {
     let message = match group {
-        Some(group) => format!("server `{name}` has no backends: no member of group `{group}` was given"),
+        Some(group) => {
+            format!("server `{name}` has no backends: no member of group `{group}` was given")
+        }
         None => format!("server `{name}` has no group and no backends"),
     };
     let place = group.map_or(name.place(), |group| group.place());

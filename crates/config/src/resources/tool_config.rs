@@ -41,8 +41,7 @@ impl ToolConfigs {
             }
             fields.finish(diagnostics);
             if let Some(name) = resource.name {
-                let filter =
-                    has_filter.then(|| filter.iter().map(ToString::to_string).collect());
+                let filter = has_filter.then(|| filter.iter().map(ToString::to_string).collect());
                 all.insert(name.to_string(), ToolConfig { filter, overrides });
             }
         }

@@ -214,9 +214,8 @@ fn parameter_type<'a>(inputs: &'a Value, expression: &Expression) -> Option<&'a 
 /// Whether some value of one type can be coerced to another.
 fn can_become(given: &str, wanted: &str) -> bool {
     match (given, wanted) {
-        (given, wanted) if given == wanted => true,
-        ("string", _) | ("integer" | "number", "integer" | "number") => true,
-        ("integer" | "number" | "boolean", "string") => true,
-        _ => false,
+        ("string", _) | ("integer" | "number" | "boolean", "string") => true,
+        ("integer" | "number", wanted) => matches!(wanted, "integer" | "number"),
+        (given, wanted) => given == wanted,
     }
 }

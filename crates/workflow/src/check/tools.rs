@@ -31,21 +31,19 @@ fn unknown_tool(step: &Step, call: &Call, catalog: &Catalog) -> Diagnostic {
     let diagnostic = Diagnostic::error(codes::UNKNOWN_TOOL, message)
         .label(&call.tool_place, "no tool of this name");
     let spellings = catalog.spellings();
-    match suggest(call.tool.as_str(), spellings.iter().map(String::as_str)) {
-        Some(near) => diagnostic.help(format!("a tool named `{near}` exists")),
-        None => {
-            let backends: Vec<String> = catalog
-                .backends
-                .keys()
-                .map(|name| format!("`{name}`"))
-                .collect();
-            let diagnostic = diagnostic.help("list the tools with `onecall tools`");
-            if backends.is_empty() {
-                return diagnostic.note("no backend is configured");
-            }
-            diagnostic.note(format!("the backends are {}", backends.join(", ")))
-        }
+    if let Some(near) = suggest(call.tool.as_str(), spellings.iter().map(String::as_str)) {
+        return diagnostic.help(format!("a tool named `{near}` exists"));
     }
+    let backends: Vec<String> = catalog
+        .backends
+        .keys()
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let diagnostic = diagnostic.help("list the tools with `onecall tools`");
+    if backends.is_empty() {
+        return diagnostic.note("no backend is configured");
+    }
+    diagnostic.note(format!("the backends are {}", backends.join(", ")))
 }
 
 fn name_taken(bound: &Bound<'_>, backend: &str) -> Diagnostic {

@@ -23,7 +23,7 @@ pub(super) fn ask(
     let response = written.default_response.map(Node::to_json);
     Some(Ask {
         message,
-        schema: schema.map(|schema| if bare { as_one_field(schema) } else { schema }),
+        schema: schema.map(|schema| if bare { as_one_field(&schema) } else { schema }),
         bare,
         on_decline: refusal(written.on_decline.as_ref()),
         on_cancel: refusal(written.on_cancel.as_ref()),
@@ -42,12 +42,13 @@ fn is_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(kind) => kind == "object",
         None => {
-            schema.get("properties").is_some() || schema.as_object().is_some_and(|s| s.is_empty())
+            schema.get("properties").is_some()
+                || schema.as_object().is_some_and(serde_json::Map::is_empty)
         }
     }
 }
 
-fn as_one_field(schema: Value) -> Value {
+fn as_one_field(schema: &Value) -> Value {
     json!({ "type": "object", "properties": { "value": schema }, "required": ["value"] })
 }
 

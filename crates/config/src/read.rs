@@ -304,6 +304,3 @@ fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
         );
     }
 }
-
-#[cfg(test)]
-mod tests;

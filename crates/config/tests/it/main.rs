@@ -7,4 +7,5 @@ mod reading;
 mod resources;
 mod rules;
 mod seeds;
+mod shapes;
 mod world;

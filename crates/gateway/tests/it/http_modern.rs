@@ -24,7 +24,7 @@ async fn tools_are_listed_whole_and_in_order() {
         .collect();
     assert_eq!(
         names[..5],
-        ["three", "endless", "approve", "nothing", "demo_echo"]
+        ["three", "endless", "approve", "nothing", "demo_add"]
     );
     let odd = listed["tools"].as_array().unwrap().last().unwrap();
     assert_eq!(

@@ -4,4 +4,5 @@
 mod diagnostics;
 mod reading;
 mod resources;
+mod seeds;
 mod world;

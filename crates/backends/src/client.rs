@@ -189,7 +189,7 @@ impl Client {
 
     /// A request of ours that is no call.
     pub(crate) async fn request(&self, name: &str, params: Value) -> Result<Value, RequestError> {
-        parse_result(&*self.request_raw(name, params, Arc::default()).await?)
+        parse_result(&self.request_raw(name, params, Arc::default()).await?)
     }
 
     /// The same, with the result as received.

@@ -270,6 +270,7 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
         tool_place: nowhere(),
+        argument_places: std::collections::BTreeMap::new(),
     }
 }
 

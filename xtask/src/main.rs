@@ -1,2 +1,38 @@
-//! Automation of this repository: `cargo xtask test` runs everything CI runs.
-fn main() {}
+//! Automation of this repository. `cargo xtask test` runs everything CI runs.
+
+mod part;
+mod python;
+mod table;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  test [PART…]   run everything CI runs, or only these parts
+  test --list    name the parts";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.split_first() {
+        Some((&"test", ["--list"])) => {
+            test::list();
+            Ok(true)
+        }
+        Some((&"test", parts)) => test::run(parts),
+        _ => {
+            part::say(HELP);
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            part::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -52,7 +52,10 @@ fn serve(fault: &str) {
         let opened = json!({ "result": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": { "name": fault } } });
         let body = match (name, fault) {
-            (_, "silent") | ("server/discover", "deaf") | ("tools/call", "mute") => continue,
+            (_, "silent")
+            | ("tools/call" | "ping", "hung")
+            | ("server/discover", "deaf")
+            | ("tools/call", "mute") => continue,
             ("server/discover", "fragile") => crash("what is this?", 4),
             ("server/discover", _) => {
                 was_probed = true;

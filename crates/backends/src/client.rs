@@ -9,6 +9,7 @@ use onecall_mcp::{
     CallAnswer, Era, ParamHeader, ShapeError, Tool, ToolPage, meta, method, param_header_values,
     param_headers,
 };
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -187,17 +188,35 @@ impl Client {
     }
 
     /// A request of ours that is no call.
-    pub(crate) async fn request(
+    pub(crate) async fn request(&self, name: &str, params: Value) -> Result<Value, RequestError> {
+        parse_result(&*self.request_raw(name, params, Arc::default()).await?)
+    }
+
+    /// The same, with the result as received.
+    pub(crate) async fn request_raw(
         &self,
         name: &str,
         mut params: Value,
-    ) -> Result<Value, RequestError> {
+        sent: Arc<AtomicBool>,
+    ) -> Result<Box<RawValue>, RequestError> {
         self.stamp(&mut params, &json!({}));
-        let raw = self
-            .wire
-            .request(name, params, RequestOptions::default())
-            .await?;
-        parse_result(&raw)
+        let options = RequestOptions {
+            sent,
+            ..RequestOptions::default()
+        };
+        self.wire.request(name, params, options).await
+    }
+
+    /// Whether the server answers at all; an error is an answer.
+    pub(crate) async fn probe(&self) -> bool {
+        let name = match self.era() {
+            Era::Legacy => method::PING,
+            Era::Modern => method::DISCOVER,
+        };
+        match self.request(name, json!({})).await {
+            Ok(_) | Err(RequestError::Rpc(_)) => true,
+            Err(_) => false,
+        }
     }
 
     /// Keeps the stream open on which a modern server tells of changes; returns when it ends.

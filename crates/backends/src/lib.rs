@@ -5,13 +5,16 @@
 
 mod backoff;
 mod call;
+mod callers;
 mod catalog;
 mod client;
 mod conflict;
 mod error;
+mod health;
 mod http;
 mod limits;
 mod link;
+mod lists;
 mod negotiate;
 mod options;
 mod pool;
@@ -27,6 +30,7 @@ pub use catalog::{
     CatalogOptions, Listed, Notice, Strategy, ToolOverride, ToolRule, Visibility, merge,
 };
 pub use error::{CallError, ConnectError, StartError};
+pub use lists::ListKind;
 pub use onecall_workflow::name::BackendName;
 pub use options::{
     BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,

@@ -53,3 +53,14 @@ pub(crate) const HTTP_GOODBYE: Duration = Duration::from_secs(1);
 pub(crate) const RESUMES_MAX: u32 = 100;
 pub(crate) const RESUME_WAIT_DEFAULT: Duration = Duration::from_secs(1);
 pub(crate) const RESUME_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Failures in a row after which a backend is probed.
+pub(crate) const DOUBT_AFTER: u32 = 5;
+/// A probe must be answered within this time.
+pub(crate) const HEALTH_PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Probes left unanswered after which an idle connection is given up.
+pub(crate) const HEALTH_PROBES_MAX: u32 = 3;
+/// Limit: connections of one backend that each serve one caller.
+pub(crate) const CALLERS_MAX: usize = 256;
+/// A caller's own connection is given up after this time without a call.
+pub(crate) const CALLER_IDLE: Duration = Duration::from_mins(10);

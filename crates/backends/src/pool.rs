@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use onecall_mcp::{CallAnswer, Tool};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::call::Call;
+use crate::call::{Call, CallerId};
+use crate::callers::Callers;
 use crate::catalog::Listed;
 use crate::client::Target;
 use crate::error::{CallError, StartError};
-use crate::options::{BackendOptions, ClientInfo};
+use crate::lists::{self, ListKind};
+use crate::options::{BackendOptions, ClientInfo, SessionScope};
 use crate::slot::{Publish, Slot};
 use crate::status::BackendStatus;
 use onecall_workflow::catalog::Knowledge;
@@ -26,8 +30,14 @@ pub struct Backends {
 }
 
 struct Inner {
-    slots: IndexMap<BackendName, Arc<Slot>>,
+    client: ClientInfo,
+    slots: IndexMap<BackendName, Entry>,
     lists: watch::Sender<Arc<ToolLists>>,
+}
+
+struct Entry {
+    shared: Arc<Slot>,
+    callers: Callers,
 }
 
 /// The tools of every backend that has been listed, in the order of the configuration.
@@ -59,9 +69,17 @@ impl Backends {
                     Arc::clone(&order),
                 );
                 let name = target.options.name.clone();
-                (name, Slot::start(target, client, false, publish))
+                let shared = Slot::start(target, client, false, publish);
+                (
+                    name,
+                    Entry {
+                        shared,
+                        callers: Callers::default(),
+                    },
+                )
             });
             Inner {
+                client: client.clone(),
                 slots: slots.collect(),
                 lists: watch::Sender::default(),
             }
@@ -76,18 +94,54 @@ impl Backends {
     /// Calls a tool under the backend's own name for it. Dropping the future cancels the call at
     /// the backend.
     pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
-        self.slot(backend)?.call(call).await
+        let entry = self.entry(backend)?;
+        let own = match (&call.caller, entry.shared.target.options.session) {
+            (Some(caller), SessionScope::PerClient) => Some(self.own_slot(entry, caller)),
+            (None, _) | (_, SessionScope::Shared) => None,
+        };
+        own.as_ref().unwrap_or(&entry.shared).call(call).await
+    }
+
+    /// Sends any other request, such as `resources/read`, and returns the result as received.
+    pub async fn request(
+        &self,
+        backend: &BackendName,
+        method: &str,
+        params: Value,
+    ) -> Result<Box<RawValue>, CallError> {
+        self.entry(backend)?.shared.request(method, params).await
+    }
+
+    /// All resources, templates or prompts of one backend, as received and in its order. Empty
+    /// where the server does not declare them.
+    pub async fn list(
+        &self,
+        backend: &BackendName,
+        kind: ListKind,
+    ) -> Result<Vec<Value>, CallError> {
+        lists::read(&self.entry(backend)?.shared, kind).await
+    }
+
+    /// The caller is gone: its own connections end.
+    pub async fn forget(&self, caller: &CallerId) {
+        let own = self
+            .inner
+            .slots
+            .values()
+            .filter_map(|entry| entry.callers.forget(caller));
+        let ends = own.map(|slot| async move { slot.shutdown().await });
+        futures::future::join_all(ends).await;
     }
 
     /// The tools of one backend, connecting where need be.
     pub async fn tools_of(&self, backend: &BackendName) -> Result<Arc<[Tool]>, CallError> {
-        self.slot(backend)?.listed().await
+        self.entry(backend)?.shared.listed().await
     }
 
     /// Asks every backend to connect and waits until all have listed or failed, at most
     /// `patience`.
     pub async fn settle(&self, patience: Duration) -> Arc<ToolLists> {
-        let listed = self.inner.slots.values().map(|slot| slot.listed());
+        let listed = self.inner.slots.values().map(|entry| entry.shared.listed());
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
         Arc::clone(&self.inner.lists.borrow())
     }
@@ -95,8 +149,8 @@ impl Backends {
     /// Every backend with its list: the live one, else the one kept from an earlier process, else
     /// none. What `merge` takes.
     pub fn listed(&self, kept: &BTreeMap<BackendName, Arc<[Tool]>>) -> Vec<Listed> {
-        let one = |(backend, slot): (&BackendName, &Arc<Slot>)| {
-            let (knowledge, tools) = match (slot.known_tools(), kept.get(backend)) {
+        let one = |(backend, entry): (&BackendName, &Entry)| {
+            let (knowledge, tools) = match (entry.shared.known_tools(), kept.get(backend)) {
                 (Some(tools), _) => (Knowledge::Live, tools),
                 (None, Some(tools)) => (Knowledge::Kept, Arc::clone(tools)),
                 (None, None) => (Knowledge::Unknown, Arc::default()),
@@ -117,8 +171,8 @@ impl Backends {
 
     /// Asks for a connection without waiting.
     pub fn want(&self, backend: &BackendName) {
-        if let Ok(slot) = self.slot(backend) {
-            slot.want();
+        if let Ok(entry) = self.entry(backend) {
+            entry.shared.want();
         }
     }
 
@@ -126,19 +180,33 @@ impl Backends {
         self.inner
             .slots
             .values()
-            .map(|slot| slot.status())
+            .map(|entry| entry.shared.status())
             .collect()
     }
 
     /// Ends all connections, side by side, and returns when every child is gone.
     pub async fn shutdown(&self) {
-        let ends = self.inner.slots.values().map(|slot| slot.shutdown());
+        let entries = self.inner.slots.values();
+        let all = entries.flat_map(|entry| {
+            let mut slots = entry.callers.all();
+            slots.push(Arc::clone(&entry.shared));
+            slots
+        });
+        let ends = all.map(|slot| async move { slot.shutdown().await });
         futures::future::join_all(ends).await;
     }
 
-    fn slot(&self, backend: &BackendName) -> Result<&Slot, CallError> {
-        let slot = self.inner.slots.get(backend).map(AsRef::as_ref);
-        slot.ok_or_else(|| CallError::UnknownBackend(backend.clone()))
+    fn own_slot(&self, entry: &Entry, caller: &CallerId) -> Arc<Slot> {
+        entry.callers.slot(caller, || {
+            let target = entry.shared.target.clone();
+            // The shared connection tells of the tools.
+            Slot::start(target, &self.inner.client, true, Arc::new(|_| {}))
+        })
+    }
+
+    fn entry(&self, backend: &BackendName) -> Result<&Entry, CallError> {
+        let entry = self.inner.slots.get(backend);
+        entry.ok_or_else(|| CallError::UnknownBackend(backend.clone()))
     }
 }
 

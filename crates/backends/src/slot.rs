@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecall_mcp::{CallAnswer, Era, Tool, limits::ARGUMENTS_BYTES_MAX, method};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,10 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError};
-use crate::limits::{BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT};
+use crate::health::{Health, Verdict};
+use crate::limits::{
+    BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX,
+};
 use crate::negotiate::Opening;
 use crate::options::{ClientInfo, TransportOptions};
 use crate::status::{BackendState, BackendStatus};
@@ -31,6 +35,8 @@ pub(crate) struct Slot {
     permits: Semaphore,
     tools: Mutex<Option<Arc<[Tool]>>>,
     found_era: Mutex<Option<Era>>,
+    health: Mutex<Health>,
+    doubt: Notify,
     connects: AtomicU64,
     publish: Publish,
     stop: CancellationToken,
@@ -75,6 +81,8 @@ impl Slot {
             permits: Semaphore::new(target.options.max_in_flight),
             tools: Mutex::default(),
             found_era: Mutex::new(target.options.era),
+            health: Mutex::default(),
+            doubt: Notify::new(),
             connects: AtomicU64::new(0),
             publish,
             stop: CancellationToken::new(),
@@ -87,36 +95,99 @@ impl Slot {
     /// One call: waits for a connection and a free place, all within the time-out.
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
         let backend = &self.target.options.name;
-        let after = call.timeout.unwrap_or(self.target.options.call_timeout);
+        let bytes = json_bytes(&call.arguments);
+        if bytes > ARGUMENTS_BYTES_MAX {
+            let limit = ARGUMENTS_BYTES_MAX;
+            return Err(CallError::ArgumentsTooLong {
+                backend: backend.clone(),
+                bytes,
+                limit,
+            });
+        }
         let sent = Arc::new(AtomicBool::new(false));
+        let after = call.timeout.unwrap_or(self.target.options.call_timeout);
         let work = async {
-            let bytes = json_bytes(&call.arguments);
-            if bytes > ARGUMENTS_BYTES_MAX {
-                let limit = ARGUMENTS_BYTES_MAX;
-                return Err(CallError::ArgumentsTooLong {
-                    backend: backend.clone(),
-                    bytes,
-                    limit,
-                });
-            }
-            let client = self.client().await?;
-            let _permit = self
-                .permits
-                .acquire()
-                .await
-                .map_err(|_| CallError::Stopped)?;
+            let (client, _permit) = self.admitted().await?;
             let outcome = client.call(&call, Arc::clone(&sent)).await;
             outcome.map_err(|error| error.of_call(backend))
         };
-        if let Ok(outcome) = tokio::time::timeout(after, work).await {
-            return outcome;
+        self.timed(after, &sent, work).await
+    }
+
+    /// One request that is no call, passed through as it is.
+    pub(crate) async fn request(
+        &self,
+        name: &str,
+        params: Value,
+    ) -> Result<Box<RawValue>, CallError> {
+        let sent = Arc::new(AtomicBool::new(false));
+        let work = async {
+            let (client, _permit) = self.admitted().await?;
+            let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
+            outcome.map_err(|error| error.of_call(&self.target.options.name))
+        };
+        self.timed(self.target.options.call_timeout, &sent, work)
+            .await
+    }
+
+    /// What the server declared, once there is a connection.
+    pub(crate) async fn capabilities(&self) -> Result<Value, CallError> {
+        Ok(self.client().await?.agreement.capabilities.clone())
+    }
+
+    async fn timed<T>(
+        &self,
+        after: Duration,
+        sent: &AtomicBool,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let outcome = tokio::time::timeout(after, work).await.unwrap_or_else(|_| {
+            let backend = self.target.options.name.clone();
+            let sent = sent.load(Ordering::SeqCst);
+            Err(CallError::Timeout {
+                backend,
+                after,
+                sent,
+            })
+        });
+        let verdict = match &outcome {
+            // What was never sent shows nothing.
+            Err(error) if !error.may_have_acted() => Verdict::Fine,
+            outcome => lock(&self.health).observe(outcome.as_ref().err()),
+        };
+        if verdict == Verdict::Doubtful {
+            self.doubt.notify_one();
         }
-        let sent = sent.load(Ordering::SeqCst);
-        Err(CallError::Timeout {
-            backend: backend.clone(),
-            after,
-            sent,
-        })
+        outcome
+    }
+
+    /// A connection that is not known to be silent, and a place on it.
+    async fn admitted(&self) -> Result<(Arc<Client>, SemaphorePermit<'_>), CallError> {
+        let client = self.client().await?;
+        let permit = self
+            .permits
+            .acquire()
+            .await
+            .map_err(|_| CallError::Stopped)?;
+        let suspended = lock(&self.health).suspended().map(str::to_owned);
+        match suspended {
+            None => Ok((client, permit)),
+            Some(reason) => {
+                let backend = self.target.options.name.clone();
+                Err(CallError::Unavailable {
+                    backend,
+                    reason,
+                    retry_in: None,
+                })
+            }
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.target
+            .options
+            .max_in_flight
+            .saturating_sub(self.permits.available_permits())
     }
 
     /// The tools last listed, once there is a connection.
@@ -165,7 +236,7 @@ impl Slot {
             server_info: client.map(|client| client.agreement.server_info.clone()),
             instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),
-            in_flight: self.target.options.max_in_flight - self.permits.available_permits(),
+            in_flight: self.in_flight(),
             connects: self.connects.load(Ordering::Relaxed),
             stderr: client
                 .map(|client| client.stderr_tail())
@@ -173,7 +244,12 @@ impl Slot {
             state: match state {
                 State::Idle => BackendState::Idle,
                 State::Connecting => BackendState::Connecting,
-                State::Ready(_) => BackendState::Ready,
+                State::Ready(_) => match lock(&self.health).suspended() {
+                    None => BackendState::Ready,
+                    Some(reason) => BackendState::Silent {
+                        reason: reason.to_owned(),
+                    },
+                },
                 State::Down { reason, until, .. } => {
                     let retry_in = until.saturating_duration_since(Instant::now());
                     BackendState::Down { reason, retry_in }
@@ -268,6 +344,7 @@ async fn keep(slot: Arc<Slot>) {
         let (reason, lived) = match outcome {
             Ok(client) => {
                 let since = Instant::now();
+                lock(&slot.health).answered();
                 slot.state.send_replace(State::Ready(Arc::clone(&client)));
                 let reason = watch_connection(&slot, &client).await;
                 if slot.stop.is_cancelled() {
@@ -318,11 +395,17 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
         std::future::pending::<()>().await;
     };
     tokio::pin!(listening);
+    let examining = examine(slot, client);
+    tokio::pin!(examining);
     loop {
         tokio::select! {
             reason = ended(&mut closed) => return reason,
             () = slot.stop.cancelled() => return "it was shut down".to_owned(),
             () = &mut listening => {}
+            reason = &mut examining => {
+                client.shutdown().await;
+                return reason;
+            }
             Ok(()) = changed.changed() => {
                 let patience = CONNECT_TIMEOUT_DEFAULT;
                 let listed = tokio::time::timeout(patience, slot.list(client)).await;
@@ -333,6 +416,30 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Probes when calls raised a doubt, until the server answers again. Returns only to give the
+/// connection up: the server stays silent and nothing is in flight that could keep it busy.
+async fn examine(slot: &Slot, client: &Client) -> String {
+    loop {
+        slot.doubt.notified().await;
+        let mut backoff = Backoff::default();
+        let mut unanswered = 0;
+        loop {
+            let probe = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, client.probe()).await;
+            if probe.unwrap_or(false) {
+                lock(&slot.health).answered();
+                break;
+            }
+            unanswered += 1;
+            let reason = format!("it answers neither calls nor {unanswered} probes");
+            lock(&slot.health).suspend(reason.clone());
+            if unanswered >= HEALTH_PROBES_MAX && slot.in_flight() == 0 {
+                return reason;
+            }
+            tokio::time::sleep(backoff.after(None)).await;
         }
     }
 }

@@ -32,6 +32,10 @@ pub enum BackendState {
     Idle,
     Connecting,
     Ready,
+    /// Connected, but it answers nothing; calls fail at once until a probe is answered.
+    Silent {
+        reason: String,
+    },
     Down {
         reason: String,
         retry_in: Duration,

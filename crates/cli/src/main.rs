@@ -1,2 +1,76 @@
-//! The binary `onecall`: builds everything and hands it over.
-fn main() {}
+//! The binary `onecall`: builds everything and hands it over. Commands are in `command/`.
+
+mod args;
+mod command;
+mod demo_files;
+mod exit;
+mod print;
+mod progress;
+mod values;
+mod wire;
+
+use args::{Cli, Command, LogFormat};
+use clap::Parser;
+use exit::Exit;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            };
+            return exit.into();
+        }
+    };
+    if let Err(error) = start_logging(&cli) {
+        print::err(format!("error: {error:#}"));
+        return Exit::Usage.into();
+    }
+    match run(cli.command) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            print::err(format!("error: {error:#}"));
+            Exit::Failed.into()
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Check(args) => command::check::run(&args),
+        Command::Render(args) => command::render::run(&args),
+        Command::Explain(args) => Ok(command::explain::run(&args)),
+        Command::Call(args) => on_runtime(command::call::run(args)),
+        Command::Serve(args) => on_runtime(command::serve::run(args)),
+        Command::Runs(command) => on_runtime(command::runs::run(command)),
+        Command::Demo(args) => on_runtime(command::demo::run(args)),
+    }
+}
+
+fn on_runtime(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let exit = runtime.block_on(work);
+    // A blocking read of stdin may still wait; it must not keep the process.
+    runtime.shutdown_background();
+    exit
+}
+
+fn start_logging(cli: &Cli) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&cli.log_level)?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match cli.log {
+        LogFormat::Text => builder.with_ansi(print::stderr_color(false)).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+    Ok(())
+}

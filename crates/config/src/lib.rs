@@ -8,8 +8,11 @@ mod keys;
 mod mcp_servers;
 mod onecall;
 mod read;
+mod resources;
 pub mod settings;
+pub mod status;
 mod substitute;
 mod toolhive;
 
 pub use read::{Input, Options, read, references};
+pub use substitute::Environment;

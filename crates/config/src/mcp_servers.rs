@@ -4,7 +4,11 @@ use crate::backend::{Reader, warn_of_rest};
 use crate::settings::Backend;
 use onecall_source::{Diagnostics, Fields, Node};
 
-pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Vec<Backend> {
+pub(crate) fn read(
+    root: &Node,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Backend> {
     let Some(mut fields) = Fields::read(root, "a list of MCP servers", diagnostics) else {
         return Vec::new();
     };

@@ -78,5 +78,8 @@ pub(crate) fn paths(root: &Node) -> Vec<onecall_source::Text> {
     let NodeKind::Sequence(items) = &node.kind else {
         return Vec::new();
     };
-    items.iter().filter_map(|item| item.as_text().cloned()).collect()
+    items
+        .iter()
+        .filter_map(|item| item.as_text().cloned())
+        .collect()
 }

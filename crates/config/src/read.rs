@@ -1,11 +1,14 @@
 //! All files of a command, in any mix, become one `Settings`. What each document is, is told by its keys.
 
 use crate::backend::Reader;
+use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
+use crate::resources::{self, Definition, Resource, ToolConfigs, publish, resources_of};
 use crate::settings::{Backend, Server, Settings};
 use crate::substitute::Environment;
-use crate::{mcp_servers, toolhive};
+use crate::toolhive::{self, Toolhive};
 use onecall_dialects::dialect::{Kind, detect};
+use onecall_dialects::toolhive::Home;
 use onecall_source::{
     Diagnostic, Diagnostics, Document, SourceId, SourceMap, Span, Text, codes, parse,
 };
@@ -43,29 +46,59 @@ pub fn read(
 ) -> (Option<Settings>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let documents = parse_all(sources, inputs, &mut diagnostics);
+    let (mut settings, definitions) = assemble(&documents, options, &mut diagnostics);
+    let left = definitions
+        .into_iter()
+        .filter(|own| own.referenced_by.is_empty());
+    settings.unpublished = left.filter_map(|own| own.workflow).collect();
+    let sound = !diagnostics.has_errors();
+    (sound.then_some(settings), diagnostics)
+}
+
+/// Everything but the decision whether it may be used.
+pub(crate) fn assemble(
+    documents: &[Found],
+    options: &Options<'_>,
+    diagnostics: &mut Diagnostics,
+) -> (Settings, Vec<Definition>) {
     let mut merged = Merged::default();
     // What `onecall.yaml` says about templates holds for every file, so it is read first.
-    for found in documents.iter().filter(|found| found.kind == Kind::Onecall) {
-        let own = onecall::read(&found.document.root, &found.reader(options), &mut diagnostics);
+    for found in of_kind(documents, Kind::Onecall) {
+        let own = onecall::read(&found.document.root, &found.reader(options), diagnostics);
         merged.add_onecall(own);
     }
-    for found in &documents {
+    for found in of_kind(documents, Kind::McpServers) {
         let reader = found.reader(options);
-        let root = &found.document.root;
-        match found.kind {
-            Kind::Onecall => {}
-            Kind::McpServers => {
-                let backends = mcp_servers::read(root, &reader, &mut diagnostics);
-                merged.server.backends.extend(backends);
-            }
-            Kind::ToolhiveConfig => {
-                let own = toolhive::read(root, &reader, merged.templates, &mut diagnostics);
-                merged.add_toolhive(own);
-            }
-            Kind::Resource => {}
-        }
+        let backends = mcp_servers::read(&found.document.root, &reader, diagnostics);
+        merged.server.backends.extend(backends);
     }
-    merged.finish(&mut diagnostics)
+    let resources: Vec<Resource<'_>> = of_kind(documents, Kind::Resource)
+        .flat_map(|found| resources_of(&found.document.root, diagnostics))
+        .collect();
+    let context = resources::Context {
+        environment: options.environment,
+        templates: merged.templates,
+        loose: &merged.server.backends.clone(),
+    };
+    let mut loaded = resources::load(&resources, context, diagnostics);
+    let tool_configs = ToolConfigs::default();
+    for found in of_kind(documents, Kind::ToolhiveConfig) {
+        let reader = found.reader(options);
+        let context = toolhive::Context {
+            reader: &reader,
+            templates: merged.templates,
+            home: Home::Config,
+            tool_configs: &tool_configs,
+        };
+        let own = toolhive::read(&found.document.root, context, diagnostics);
+        merged.add_toolhive(own, &mut loaded.definitions, diagnostics);
+    }
+    let definitions = std::mem::take(&mut loaded.definitions);
+    (merged.finish(loaded.servers, diagnostics), definitions)
+}
+
+fn of_kind(documents: &[Found], kind: Kind) -> impl Iterator<Item = &Found> {
+    documents.iter().filter(move |found| found.kind == kind)
 }
 
 /// The paths of workflow files that an `onecall.yaml` names, relative to it.
@@ -80,9 +113,9 @@ pub fn references(sources: &SourceMap, source: SourceId) -> Vec<Text> {
 }
 
 /// A document that was recognised.
-struct Found {
-    document: Document,
-    kind: Kind,
+pub(crate) struct Found {
+    pub(crate) document: Document,
+    pub(crate) kind: Kind,
     directory: String,
 }
 
@@ -95,7 +128,11 @@ impl Found {
     }
 }
 
-fn parse_all(sources: &SourceMap, inputs: &[Input], diagnostics: &mut Diagnostics) -> Vec<Found> {
+pub(crate) fn parse_all(
+    sources: &SourceMap,
+    inputs: &[Input],
+    diagnostics: &mut Diagnostics,
+) -> Vec<Found> {
     let mut all = Vec::new();
     for input in inputs {
         let name = sources.get(input.source).name();
@@ -151,7 +188,12 @@ impl Merged {
         self.templates = own.templates;
     }
 
-    fn add_toolhive(&mut self, own: toolhive::Toolhive) {
+    fn add_toolhive(
+        &mut self,
+        own: Toolhive,
+        definitions: &mut [Definition],
+        diagnostics: &mut Diagnostics,
+    ) {
         if let Some(name) = own.name {
             self.server.name = name;
         }
@@ -160,27 +202,40 @@ impl Merged {
         if let Some(aggregation) = own.aggregation {
             self.server.aggregation = aggregation;
         }
+        let references = &own.tool_refs;
+        publish(
+            references,
+            "default",
+            &mut self.server,
+            definitions,
+            diagnostics,
+        );
     }
 
-    fn finish(mut self, diagnostics: &mut Diagnostics) -> (Option<Settings>, Diagnostics) {
-        if self.server.name.is_empty() {
+    /// The servers of resources, and one of everything else where there is such a thing.
+    fn finish(mut self, mut servers: Vec<Server>, diagnostics: &mut Diagnostics) -> Settings {
+        let is_named = !self.server.name.is_empty();
+        if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }
-        check_backends(&self.server.backends, diagnostics);
-        check_workflows(&self.server.workflows, diagnostics);
-        if self.durability == Some(Durability::None) {
-            for workflow in &self.server.workflows {
-                check_questions(workflow, diagnostics);
+        if servers.is_empty() || is_named || !self.server.workflows.is_empty() {
+            servers.insert(0, self.server);
+        }
+        for server in &servers {
+            check_backends(&server.backends, diagnostics);
+            check_workflows(&server.workflows, diagnostics);
+            if self.durability == Some(Durability::None) {
+                for workflow in &server.workflows {
+                    check_questions(workflow, diagnostics);
+                }
             }
         }
-        let diagnostics = std::mem::take(diagnostics);
-        let settings = Settings {
-            servers: vec![self.server],
+        Settings {
+            servers,
             store: self.store,
             durability: self.durability,
-        };
-        let sound = !diagnostics.has_errors();
-        (sound.then_some(settings), diagnostics)
+            unpublished: Vec::new(),
+        }
     }
 }
 
@@ -230,7 +285,10 @@ fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
         diagnostics.push(
             Diagnostic::error(
                 codes::QUESTION_NOT_STORED,
-                format!("step `{}` asks a person, but runs are not stored", step.name),
+                format!(
+                    "step `{}` asks a person, but runs are not stored",
+                    step.name
+                ),
             )
             .label(&step.place, "the question would be lost with the process")
             .help("set `durability` to `async` or `sync`"),

@@ -15,6 +15,8 @@ pub struct Settings {
     pub store: Option<String>,
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
+    /// Definitions that no server publishes: they can be checked and shown, not called.
+    pub unpublished: Vec<Workflow>,
 }
 
 /// One virtual MCP server: its backends, its workflows, the names it publishes.
@@ -52,9 +54,20 @@ pub struct Backend {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
-    Stdio { command: String, args: Vec<String>, env: Vec<(String, String)>, cwd: Option<String> },
-    StreamableHttp { url: String, headers: Vec<(String, String)> },
-    Sse { url: String, headers: Vec<(String, String)> },
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: Option<String>,
+    },
+    StreamableHttp {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    Sse {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,14 +89,20 @@ pub struct Aggregation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// `{workload}` in the format stands for the backend's name.
-    Prefix { format: String },
-    Priority { order: Vec<BackendName> },
+    Prefix {
+        format: String,
+    },
+    Priority {
+        order: Vec<BackendName>,
+    },
     Manual,
 }
 
 impl Default for Strategy {
     fn default() -> Self {
-        Self::Prefix { format: "{workload}_".to_owned() }
+        Self::Prefix {
+            format: "{workload}_".to_owned(),
+        }
     }
 }
 

@@ -53,5 +53,7 @@ fn not_set(text: &Text, name: &str, range: std::ops::Range<usize>) -> Diagnostic
         format!("the environment variable `{name}` is not set"),
     )
     .label(text.place_of(range), "no value")
-    .help(format!("set `{name}`, or write `${{{name}:-text}}` with a text to use instead"))
+    .help(format!(
+        "set `{name}`, or write `${{{name}:-text}}` with a text to use instead"
+    ))
 }

@@ -1,14 +1,15 @@
 //! A ToolHive configuration file: backends, aggregation, authentication, composite tools.
 
-mod aggregation;
-mod auth;
+pub(crate) mod aggregation;
+pub(crate) mod auth;
 mod operational;
 
 use crate::backend::Reader;
 use crate::keys;
+use crate::resources::ToolConfigs;
 use crate::settings::{Aggregation, Backend, Transport};
 use onecall_dialects::toolhive as dialect;
-use onecall_source::{Diagnostics, Fields, Node};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::workflow::Workflow;
 
@@ -19,6 +20,19 @@ pub(crate) struct Toolhive {
     pub(crate) backends: Vec<Backend>,
     pub(crate) workflows: Vec<Workflow>,
     pub(crate) aggregation: Option<Aggregation>,
+    /// The group whose members are the backends.
+    pub(crate) group: Option<Text>,
+    /// Definitions to publish, by the name of their resource.
+    pub(crate) tool_refs: Vec<Text>,
+}
+
+/// How the model is read: as a file of its own, or inside of a resource.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) reader: &'a Reader<'a>,
+    pub(crate) templates: GoOptions,
+    pub(crate) home: dialect::Home,
+    pub(crate) tool_configs: &'a ToolConfigs,
 }
 
 /// Keys that have no effect yet and protect nothing.
@@ -31,51 +45,111 @@ const INERT: [&str; 6] = [
     "passthroughHeaders",
 ];
 
-pub(crate) fn read(
-    root: &Node,
-    reader: &Reader<'_>,
-    templates: GoOptions,
-    diagnostics: &mut Diagnostics,
-) -> Toolhive {
+pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Toolhive {
     let mut read = Toolhive::default();
     let Some(mut fields) = Fields::read(root, "a ToolHive configuration", diagnostics) else {
         return read;
     };
-    let name = fields.required_string("name", diagnostics);
+    let name = match context.home {
+        dialect::Home::Config => fields.required_string("name", diagnostics),
+        dialect::Home::Resource => fields.optional_string("name", diagnostics),
+    };
     read.name = name.map(ToString::to_string);
-    fields.optional_string("groupRef", diagnostics);
+    read.group = read_reference(fields.optional("groupRef"), "groupRef", diagnostics);
     fields.mapping("metadata", diagnostics);
     for node in fields.sequence("backends", diagnostics) {
-        read.backends.extend(read_backend(node, reader, diagnostics));
+        let backend = read_backend(node, context.reader, diagnostics);
+        read.backends.extend(backend);
     }
     if let Some(own) = fields.optional_fields("incomingAuth", diagnostics) {
         auth::incoming(own, diagnostics);
     }
     if let Some(own) = fields.optional_fields("outgoingAuth", diagnostics) {
-        auth::outgoing(own, &mut read.backends, reader, diagnostics);
+        auth::outgoing(own, &mut read.backends, context.reader, diagnostics);
     }
     if let Some(own) = fields.optional_fields("aggregation", diagnostics) {
-        read.aggregation = Some(aggregation::read(own, diagnostics));
+        read.aggregation = Some(aggregation::read(own, context.tool_configs, diagnostics));
     }
     if let Some(own) = fields.optional_fields("operational", diagnostics) {
         operational::read(own, &mut read.backends, diagnostics);
     }
-    if let Some(entry) = fields.entry("rateLimiting")
-        && !entry.value.is_null()
-    {
-        let why = "calls would not be limited";
-        diagnostics.push(keys::refused(entry, "rateLimiting", why));
-    }
+    refuse(
+        &mut fields,
+        "rateLimiting",
+        "calls would not be limited",
+        diagnostics,
+    );
     keys::warn_inert(&mut fields, "", &INERT, diagnostics);
     let options = dialect::Options {
-        go: templates,
+        go: context.templates,
+        home: context.home,
         ..dialect::Options::default()
     };
     for node in fields.sequence("compositeTools", diagnostics) {
-        read.workflows.extend(dialect::read(node, &options, diagnostics));
+        let workflow = dialect::read(node, &options, diagnostics);
+        read.workflows.extend(workflow);
     }
+    read.tool_refs = read_references(&mut fields, "compositeToolRefs", diagnostics);
     fields.finish(diagnostics);
     read
+}
+
+/// Refuses a key that protects and cannot be enforced.
+pub(crate) fn refuse(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    why: &str,
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some(entry) = fields.entry(key)
+        && !entry.value.is_null()
+    {
+        diagnostics.push(keys::refused(entry, key, why));
+    }
+}
+
+/// A reference by name: a text, or a mapping with `name`.
+pub(crate) fn read_reference(
+    node: Option<&Node>,
+    what: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<Text> {
+    let node = node?;
+    if let Some(text) = node.as_text() {
+        return Some(text.clone());
+    }
+    let mut fields = Fields::read(node, what, diagnostics)?;
+    let name = fields.required_string("name", diagnostics).cloned();
+    fields.finish(diagnostics);
+    name
+}
+
+/// A list of references by name; one that is named twice is reported.
+pub(crate) fn read_references(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Text> {
+    let mut all: Vec<Text> = Vec::new();
+    for node in fields.sequence(key, diagnostics) {
+        let Some(name) = read_reference(Some(node), key, diagnostics) else {
+            continue;
+        };
+        if let Some(earlier) = all.iter().find(|earlier| ***earlier == *name) {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_WORKFLOW,
+                    format!("duplicate composite tool reference: {name}"),
+                )
+                .label(name.place(), "named before")
+                .secondary(earlier.place(), "first named here")
+                .help("remove one of them"),
+            );
+        } else {
+            all.push(name);
+        }
+    }
+    all
 }
 
 fn read_backend(
@@ -88,19 +162,18 @@ fn read_backend(
     fields.optional_choice("type", &["", "entry"], diagnostics);
     fields.mapping("metadata", diagnostics);
     keys::warn_inert(&mut fields, "backends[].", &["caBundlePath"], diagnostics);
-    let backend = match name {
-        Some(name) => reader.backend(name, &mut fields, "transport", diagnostics),
-        None => {
-            reader.transport(&mut fields, "transport", diagnostics);
-            None
-        }
+    let backend = if let Some(name) = name {
+        reader.backend(name, &mut fields, "transport", diagnostics)
+    } else {
+        reader.transport(&mut fields, "transport", diagnostics);
+        None
     };
     fields.finish(diagnostics);
     backend
 }
 
 /// Adds a header to a backend that is reached over HTTP.
-fn add_header(backend: &mut Backend, name: &str, value: &str) {
+pub(crate) fn add_header(backend: &mut Backend, name: &str, value: &str) {
     match &mut backend.transport {
         Transport::Stdio { .. } => {}
         Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {

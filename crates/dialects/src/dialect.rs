@@ -77,5 +77,8 @@ pub fn detect(document: &Document, name: &str) -> Option<Kind> {
         Some(NodeKind::Mapping(_)) => return Some(Kind::Onecall),
         _ => {}
     }
-    ONECALL_KEYS.iter().any(|key| has(key)).then_some(Kind::Onecall)
+    ONECALL_KEYS
+        .iter()
+        .any(|key| has(key))
+        .then_some(Kind::Onecall)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 /// ToolHive: steps of one composite tool.
 pub const TOOLHIVE_STEPS_MAX: usize = 100;
 /// ToolHive: the time of a run that states none.
-pub const TOOLHIVE_RUN_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+pub const TOOLHIVE_RUN_TIMEOUT: Duration = Duration::from_mins(30);
 /// ToolHive: the time of a step that states none.
-pub const TOOLHIVE_STEP_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+pub const TOOLHIVE_STEP_TIMEOUT: Duration = Duration::from_mins(5);
 /// ToolHive: steps of one run in flight at once.
 pub const TOOLHIVE_PARALLEL_MAX: u32 = 10;
 /// ToolHive: attempts after the first.

@@ -95,7 +95,7 @@ impl Decider<'_> {
                 round,
                 answer,
             } => self.answered(step, round, answer),
-            Input::Cancel { reason } => self.cancel(reason),
+            Input::Cancel { reason } => self.cancel(&reason),
             Input::Resume => self.resume(),
             Input::Resolve { slot, resolution } => self.resolve(slot, resolution),
         }
@@ -157,9 +157,9 @@ impl Decider<'_> {
         }
     }
 
-    fn cancel(&mut self, reason: String) {
+    fn cancel(&mut self, reason: &str) {
         self.emit(What::CancelAsked {
-            reason: reason.clone(),
+            reason: reason.to_owned(),
         });
         let failure = Failure::new(
             Code::CancelledRun,

@@ -191,7 +191,7 @@ impl Drive {
             biased;
             input = self.inputs.recv() => input?,
             Some(ended) = self.in_flight.next(), if !self.in_flight.is_empty() => {
-                Self::ended(&mut self.handles, ended)?
+                Self::ended(&mut self.handles, ended)
             }
             () = timer => Input::Time,
             () = park => return None,
@@ -206,7 +206,7 @@ impl Drive {
         while inputs.len() < INPUTS_PER_APPEND_MAX {
             let next = futures::FutureExt::now_or_never(self.in_flight.next());
             let Some(Some(ended)) = next else { break };
-            inputs.extend(Self::ended(&mut self.handles, ended));
+            inputs.push(Self::ended(&mut self.handles, ended));
         }
         while inputs.len() < INPUTS_PER_APPEND_MAX
             && let Ok(input) = self.inputs.try_recv()
@@ -218,12 +218,12 @@ impl Drive {
     fn ended(
         handles: &mut BTreeMap<CallId, AbortHandle>,
         (call, outcome): (CallId, Result<Outcome, Aborted>),
-    ) -> Option<Input> {
+    ) -> Input {
         handles.remove(&call);
         match outcome {
-            Ok(outcome) => Some(Input::Ended { call, outcome }),
+            Ok(outcome) => Input::Ended { call, outcome },
             // An aborted call was ended by a decision already; there is nothing to tell.
-            Err(Aborted) => Some(Input::Time),
+            Err(Aborted) => Input::Time,
         }
     }
 }

@@ -13,76 +13,23 @@ pub fn evolve(state: &mut State, event: &Event) {
     state.events += 1;
     let at = event.at;
     match &event.what {
-        What::RunStarted {
-            input,
-            seed,
-            deadline,
-        } => {
-            state.input = Arc::clone(input);
-            state.seed = *seed;
-            state.started = at;
-            state.started_text = at.to_rfc3339();
-            state.deadline = *deadline;
-            let ready = (0..).zip(&state.steps).filter(|(_, step)| step.unmet == 0);
-            state.ready = ready.map(|(index, _)| index).collect();
-        }
-        What::AttemptStarted {
-            call,
-            arguments,
-            key,
-            deadline,
-        } => {
-            let open = OpenCall {
-                arguments: Arc::clone(arguments),
-                key: key.clone(),
-                deadline: *deadline,
-                started: at,
-            };
-            attempt_started(state, *call, open);
-        }
+        What::RunStarted { .. } => run_started(state, event),
+        What::AttemptStarted { .. } => attempt_started(state, event),
         What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome),
         What::RetryAt { call, due } => {
-            let deadline = slot_deadline(state, call.slot());
+            let (slot, attempt, due) = (call.slot(), call.attempt, *due);
+            let deadline = slot_deadline(state, slot);
             let wait = Wait {
-                attempt: call.attempt,
-                due: *due,
+                attempt,
+                due,
                 deadline,
             };
-            state.waits.insert(call.slot(), wait);
+            state.waits.insert(slot, wait);
         }
-        What::ItemsAre {
-            step,
-            items,
-            deadline,
-        } => {
-            start_step(state, *step, at, *deadline);
-            state.steps[*step as usize].each = Some(Loop {
-                items: Arc::clone(items),
-                states: vec![ItemState::default(); items.len()],
-                next: 0,
-                open: 0,
-                ended: 0,
-            });
-        }
+        What::ItemsAre { .. } => items_are(state, event),
         What::ItemEnded { .. } => item_ended(state, event),
         What::StepEnded { .. } => step_ended(state, event),
-        What::QuestionAsked {
-            step,
-            round,
-            message,
-            schema,
-            deadline,
-        } => {
-            start_step(state, *step, at, *deadline);
-            let question = OpenQuestion {
-                round: *round,
-                message: message.clone(),
-                schema: schema.clone(),
-                deadline: *deadline,
-                asked: at,
-            };
-            state.questions.insert(*step, question);
-        }
+        What::QuestionAsked { .. } => question_asked(state, event),
         What::AnswerRefused { step, .. } => state.steps[*step as usize].answers_refused += 1,
         What::QuestionAnswered { step, .. } => {
             state.questions.remove(step);
@@ -93,13 +40,8 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.deadline = *deadline;
         }
         What::Held { slot, reason } => {
-            state.held.insert(
-                *slot,
-                Held {
-                    reason: reason.clone(),
-                    since: at,
-                },
-            );
+            let reason = reason.clone();
+            state.held.insert(*slot, Held { reason, since: at });
         }
         What::HeldResolved { slot, .. } => held_resolved(state, *slot, at),
         What::RemainingSkipped { step } => state.skipping_after = Some(*step),
@@ -115,7 +57,85 @@ pub fn evolve(state: &mut State, event: &Event) {
     }
 }
 
-fn attempt_started(state: &mut State, call: CallId, open: OpenCall) {
+fn run_started(state: &mut State, event: &Event) {
+    let What::RunStarted {
+        input,
+        seed,
+        deadline,
+    } = &event.what
+    else {
+        return;
+    };
+    state.input = Arc::clone(input);
+    state.seed = *seed;
+    state.started = event.at;
+    state.started_text = event.at.to_rfc3339();
+    state.deadline = *deadline;
+    let ready = (0..).zip(&state.steps).filter(|(_, step)| step.unmet == 0);
+    state.ready = ready.map(|(index, _)| index).collect();
+}
+
+fn items_are(state: &mut State, event: &Event) {
+    let What::ItemsAre {
+        step,
+        items,
+        deadline,
+    } = &event.what
+    else {
+        return;
+    };
+    start_step(state, *step, event.at, *deadline);
+    state.steps[*step as usize].each = Some(Loop {
+        items: Arc::clone(items),
+        states: vec![ItemState::default(); items.len()],
+        next: 0,
+        open: 0,
+        ended: 0,
+    });
+}
+
+fn question_asked(state: &mut State, event: &Event) {
+    let What::QuestionAsked {
+        step,
+        round,
+        message,
+        schema,
+        deadline,
+    } = &event.what
+    else {
+        return;
+    };
+    start_step(state, *step, event.at, *deadline);
+    let question = OpenQuestion {
+        round: *round,
+        message: message.clone(),
+        schema: schema.clone(),
+        deadline: *deadline,
+        asked: event.at,
+    };
+    state.questions.insert(*step, question);
+}
+
+fn attempt_started(state: &mut State, event: &Event) {
+    let What::AttemptStarted {
+        call,
+        arguments,
+        key,
+        deadline,
+    } = &event.what
+    else {
+        return;
+    };
+    let open = OpenCall {
+        arguments: Arc::clone(arguments),
+        key: key.clone(),
+        deadline: *deadline,
+        started: event.at,
+    };
+    open_call(state, *call, open);
+}
+
+fn open_call(state: &mut State, call: CallId, open: OpenCall) {
     let slot = call.slot();
     state.calls_started += 1;
     state.waits.remove(&slot);

@@ -88,10 +88,10 @@ impl<'a> Comparer<'_, 'a> {
         if !either_absent && left.type_name() != right.type_name() {
             let message = format!(
                 "non-comparable types {}: {}, {}: {}",
-                self.shown(left)?,
+                self.shown(left, b"%s")?,
                 left.type_name(),
                 right.type_name(),
-                self.shown(right)?
+                self.shown(right, b"%v")?
             );
             return fail(message);
         }
@@ -101,15 +101,15 @@ impl<'a> Comparer<'_, 'a> {
         }
         let message = format!(
             "non-comparable type {}: {}",
-            self.shown(right)?,
+            self.shown(right, b"%s")?,
             right.type_name()
         );
         fail(message)
     }
 
-    fn shown(&mut self, value: Val<'a>) -> Outcome<String> {
+    fn shown(&mut self, value: Val<'a>, format: &[u8]) -> Outcome<String> {
         let mut out = Vec::new();
-        Printer::new(&mut out, self.mode, self.budget, self.arena).printf(b"%s", &[value])?;
+        Printer::new(&mut out, self.mode, self.budget, self.arena).printf(format, &[value])?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 

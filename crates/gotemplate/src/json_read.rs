@@ -10,7 +10,11 @@ pub(crate) use check::check;
 pub(crate) use seek::{element, field, is_object};
 
 /// Skips blanks.
+#[inline]
 fn skip_space(text: &[u8], mut at: usize) -> usize {
+    if text.get(at).is_some_and(|&byte| byte > b' ') {
+        return at;
+    }
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }

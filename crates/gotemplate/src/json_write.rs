@@ -83,6 +83,17 @@ fn leaf(out: &mut Vec<u8>, value: Val<'_>) -> Outcome<()> {
     Ok(())
 }
 
+/// Bytes that stand for themselves in a JSON string.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0x20;
+    while byte < 0x80 {
+        plain[byte] = !matches!(byte, 0x22 | 0x5C | 0x3C | 0x3E | 0x26);
+        byte += 1;
+    }
+    plain
+};
+
 /// Appends a JSON string, with what is special to HTML and JavaScript escaped.
 fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
@@ -90,7 +101,7 @@ fn string(out: &mut Vec<u8>, text: &[u8]) {
     let mut at = 0;
     while at < text.len() {
         let byte = text[at];
-        if (0x20..0x80).contains(&byte) && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&') {
+        if PLAIN[usize::from(byte)] {
             at += 1;
             continue;
         }

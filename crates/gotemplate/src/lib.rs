@@ -4,6 +4,7 @@
 //! number of times. Data is borrowed through [`Node`]; nothing is copied to build a context. [`Mode::Go`]
 //! gives the bytes of Go 1.26; [`Mode::Workflow`] differs where JSON numbers are printed, compared and used
 //! as indexes. The crate does no I/O, reads no clock, and bounds everything a template can ask for.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 

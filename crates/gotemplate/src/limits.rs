@@ -36,8 +36,8 @@ impl Default for RenderLimits {
         Self {
             operations_max: 1_000_000,
             output_bytes_max: 10 << 20,
-            produced_bytes_max: 32 << 20,
-            template_depth_max: 1_000,
+            produced_bytes_max: 16 << 20,
+            template_depth_max: 100_000,
         }
     }
 }

@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
             name,
             limits,
             lexer: Lexer::new(source),
-            tree: Tree::default(),
+            tree: Tree::for_source(source.len()),
             scope: Scope::new(),
             outer: Vec::new(),
             frames: Vec::new(),

@@ -68,6 +68,8 @@ pub(crate) struct Machine<'a> {
     entry: u32,
     /// Where an error is reported if not at the operation itself.
     blame: Option<NodeId>,
+    /// After `and` or `or` stopped early: the node later errors name, and the one they should.
+    detour: Option<(NodeId, NodeId)>,
     /// Stop at the value of the action instead of writing it.
     wants_value: bool,
 }
@@ -105,6 +107,7 @@ impl<'a> Machine<'a> {
             base: 0,
             entry: code.program.root,
             blame: None,
+            detour: None,
             wants_value: false,
         }
     }
@@ -141,12 +144,19 @@ impl<'a> Machine<'a> {
     }
 
     fn stop(&self, halt: Box<Halt>, pc: usize) -> Stop {
-        let at = self.blame.unwrap_or(self.code.program.at[pc]);
+        let at = self.detoured(self.blame.unwrap_or(self.code.program.at[pc]));
         let definition = self.code.program.entries[self.entry as usize].definition;
         Stop {
             halt,
             at,
             definition,
+        }
+    }
+
+    fn detoured(&self, at: NodeId) -> NodeId {
+        match self.detour {
+            Some((from, to)) if from == at => to,
+            _ => at,
         }
     }
 
@@ -179,8 +189,11 @@ impl<'a> Machine<'a> {
             }
             Op::Decide { stop_on, to } => {
                 if self.accumulator.truth() == stop_on {
+                    let at = &self.code.program.at;
+                    self.detour = Some((at[to as usize], self.detoured(at[pc])));
                     return Ok(to as usize);
                 }
+                self.detour = None;
             }
             Op::Fields { names, lazy } => {
                 self.accumulator = self.fields(self.accumulator, names, false)?;

@@ -137,10 +137,11 @@ impl<'a> Selector<'a> {
     /// An index as a place of at most `max`. `kind` names its type in an error where that is not its own.
     fn place(self, index: Val<'a>, max: usize, kind: Option<&str>) -> Outcome<usize> {
         let number = match index {
+            Val::None(_) => return fail("cannot index slice/array with nil"),
+            Val::Nil(_) if kind.is_none() => return fail("cannot index slice/array with nil"),
             _ if kind.is_some() && self.mode == Mode::Go => None,
             Val::Int(number) | Val::Whole(number) => Some(number),
             Val::Byte(number) => Some(i64::from(number)),
-            Val::None(_) | Val::Nil(_) => return fail("cannot index slice/array with nil"),
             Val::Fraction(number) | Val::Float(number)
                 if self.mode == Mode::Workflow && number.fract() == 0.0 =>
             {
@@ -181,10 +182,15 @@ impl<'a> Selector<'a> {
             (_, Some(list)) => list.len(),
             _ => return fail(format!("can't slice item of type {}", item.type_name())),
         };
-        let mut bounds = [0, length, length];
+        let capacity = if matches!(item, Val::Str(_)) {
+            length
+        } else {
+            capacity(length)
+        };
+        let mut bounds = [0, length, capacity];
         for (at, &index) in indexes.iter().enumerate() {
             let held = from_container >> at & 1 == 1;
-            bounds[at] = self.place(index, length, held.then_some("interface {}"))?;
+            bounds[at] = self.place(index, capacity, held.then_some("interface {}"))?;
         }
         if bounds[0] > bounds[1] {
             return fail(format!(
@@ -214,6 +220,15 @@ fn key_text(index: Val<'_>) -> Outcome<&[u8]> {
             "value has type {}; should be string",
             index.type_name()
         )),
+    }
+}
+
+/// How far Go lets a list of JSON values be sliced: it grew by doubling, and what lies beyond its end is null.
+fn capacity(length: usize) -> usize {
+    if length <= 512 {
+        length.next_power_of_two().min(length * 2)
+    } else {
+        length
     }
 }
 

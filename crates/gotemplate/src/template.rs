@@ -13,6 +13,7 @@ use crate::context::Node;
 use crate::error::{ParseError, RenderError, RenderErrorKind};
 use crate::halt::Halt;
 use crate::json_value::to_json;
+use crate::limits::RenderLimits;
 use crate::options::{ParseOptions, RenderOptions};
 use crate::parser::parse_tree;
 use crate::program::{Op, OperandKind, Program};
@@ -144,8 +145,15 @@ impl Template {
         root: impl Into<Node<'a>>,
         options: &RenderOptions,
     ) -> Result<Rendered, RenderError> {
+        let root = root.into();
+        if let Some(text) = self.at_once(root, &options.limits) {
+            return Ok(Rendered {
+                bytes: text.to_vec(),
+                missing: Vec::new(),
+            });
+        }
         let arena = Bump::new();
-        let root = Val::from_node(root.into(), options.mode);
+        let root = Val::from_node(root, options.mode);
         let mut machine = Machine::new(self.code(), root, options, &arena);
         machine.render().map_err(|stop| self.error(stop))?;
         let missing = self.spans(&machine.missing);
@@ -153,6 +161,21 @@ impl Template {
             bytes: machine.out,
             missing,
         })
+    }
+
+    /// The text of a template that is one text, or one path to a string.
+    fn at_once<'s>(&'s self, root: Node<'s>, limits: &RenderLimits) -> Option<&'s [u8]> {
+        let text = match self.inner.program.ops.as_slice() {
+            [Op::Text(start, end), Op::Return] => {
+                &self.inner.source.as_bytes()[*start as usize..*end as usize]
+            }
+            [Op::EmitOperand(_), Op::Return] => match self.borrowed(root)? {
+                Value::String(text) => text.as_bytes(),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        (text.len() <= limits.output_bytes_max && limits.operations_max > 1).then_some(text)
     }
 
     fn spans(&self, nodes: &[NodeId]) -> Vec<Span> {

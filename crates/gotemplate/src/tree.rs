@@ -143,6 +143,16 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
+    /// A tree with room for what a source of this length usually holds.
+    pub(crate) fn for_source(bytes: usize) -> Self {
+        let room = (bytes / 5 + 4).min(256);
+        Self {
+            nodes: Vec::with_capacity(room),
+            links: Vec::with_capacity(room),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> Syntax {
         self.nodes[id as usize]
     }

@@ -202,12 +202,12 @@ impl<'a> ListView<'a> {
         .unwrap_or(Val::Nil(Absence::Null))
     }
 
-    /// The elements from `start` up to `end`, which must lie within the list.
+    /// The elements from `start` up to `end`; beyond the list there are nulls.
     pub(crate) fn slice(self, start: usize, end: usize, mode: Mode, arena: &'a Bump) -> Val<'a> {
         match self {
-            ListView::Json(list) => Val::Array(&list[start..end]),
-            ListView::Made(list) => Val::List(&list[start..end]),
-            ListView::Dyn(_) => Val::List(
+            ListView::Json(list) if end <= list.len() => Val::Array(&list[start..end]),
+            ListView::Made(list) if end <= list.len() => Val::List(&list[start..end]),
+            _ => Val::List(
                 arena.alloc_slice_fill_iter((start..end).map(|index| self.get(index, mode))),
             ),
         }

@@ -4,7 +4,7 @@ mod inbox;
 mod lists;
 mod owners;
 mod runs;
-mod samples;
+pub(crate) mod samples;
 mod values;
 
 use crate::memory::MemoryStore;

@@ -77,7 +77,7 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
         .held
         .iter()
         .find(|(slot, _)| slot.step == index)
-        .map(|(_, reason)| reason);
+        .map(|(_, held)| &held.reason);
     let waiting = question
         .map(|question| format!("asks: {}", question.message))
         .or_else(|| held.map(|reason| format!("held: {reason}")));
@@ -134,7 +134,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         What::CancelAsked { reason } => notes.push(format!("cancel asked: {reason}")),
         What::AnswerRefused { reason, .. } => notes.push(format!("answer refused: {reason}")),
         What::HeldResolved { resolution, .. } => {
-            notes.push(format!("held call resolved: {resolution:?}"))
+            notes.push(format!("held call resolved: {resolution:?}"));
         }
         What::StepEnded { .. }
         | What::RunStarted { .. }

@@ -9,5 +9,6 @@ pub mod publish;
 pub mod result;
 pub mod runs;
 pub mod runtime;
+pub mod sources;
 pub mod tend;
 mod world;

@@ -156,7 +156,11 @@ fn standing_of(state: &State) -> Standing {
             .as_ref()
             .map(|end| Arc::new(crate::result::of_run(state, end))),
         questions: questions.collect(),
-        held: state.held.values().cloned().collect(),
+        held: state
+            .held
+            .values()
+            .map(|held| held.reason.clone())
+            .collect(),
         steps: names_of(state),
     }
 }

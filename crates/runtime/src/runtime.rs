@@ -7,8 +7,8 @@ use crate::runs::LiveRuns;
 use crate::tend;
 use crate::world::LiveWorld;
 use onecall_backends::{
-    BackendOptions, BackendStatus, Backends, ClientInfo, HttpOptions, SessionScope, StartError,
-    StdioOptions, TransportOptions,
+    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, HttpOptions, SessionScope,
+    StartError, StdioOptions, TransportOptions,
 };
 use onecall_config::settings::{self, Expose};
 use onecall_engine::driver::Surroundings;
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) durability: Durability,
     pub(crate) workflows: Vec<Arc<Workflow>>,
-    pub(crate) aggregation: settings::Aggregation,
+    pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
     pub(crate) published: watch::Sender<Arc<Published>>,
     pub(crate) runs: LiveRuns,
@@ -86,7 +86,7 @@ impl Runtime {
             journal: options.journal,
             durability: options.durability,
             workflows: options.server.workflows.into_iter().map(Arc::new).collect(),
-            aggregation: options.server.aggregation,
+            catalog_options: crate::merge::options(&options.server.aggregation),
             expose: options.server.expose,
             published,
             runs: LiveRuns::default(),
@@ -129,11 +129,12 @@ impl Runtime {
     pub fn catalog(&self) -> Catalog {
         let lists = self.inner.backends.tool_lists();
         let lists = Arc::clone(&lists.borrow());
-        crate::merge::merge(
-            &self.inner.backends.names(),
-            &lists,
-            &self.inner.aggregation,
-        )
+        let names = self.inner.backends.names();
+        let (catalog, notices) = crate::merge::merge(&names, &lists, &self.inner.catalog_options);
+        for notice in notices {
+            tracing::warn!("{notice}");
+        }
+        catalog
     }
 
     pub(crate) fn republish(&self) {

@@ -4,7 +4,7 @@
 //! This crate knows no dialect and no workflow, and does no I/O: callers read files and print what is rendered.
 #![deny(clippy::disallowed_methods)]
 
-mod limits;
+pub mod limits;
 mod place;
 mod source_file;
 mod text;

@@ -8,6 +8,8 @@ mod references;
 mod schemas;
 mod times;
 
+pub(crate) use times::shown as shown_duration;
+
 use crate::limits::STEPS_MAX;
 use crate::name::{StepName, WorkflowName};
 use crate::policy;
@@ -134,9 +136,15 @@ impl Builder {
 }
 
 fn too_many_steps(builder: &Builder, count: usize, most: usize) -> Diagnostic {
-    let message = format!("workflow `{}` has {count} steps, more than {most}", builder.name);
+    let message = format!(
+        "workflow `{}` has {count} steps, more than {most}",
+        builder.name
+    );
     Diagnostic::error(codes::TOO_MANY_STEPS, message)
-        .label(&builder.steps[most].place, format!("step {} of {count}", most + 1))
+        .label(
+            &builder.steps[most].place,
+            format!("step {} of {count}", most + 1),
+        )
         .help("split it into several workflows, or put repeated calls into a loop")
 }
 

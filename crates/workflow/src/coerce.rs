@@ -145,12 +145,15 @@ impl State {
         let mut faults = Vec::new();
         let (schema, draft) = dialect(schema);
         let Some(graph) = Graph::build(&schema, draft, &mut faults) else {
-            return Self::faulty(None, faults);
+            return Self::unchecked(None, faults);
         };
+        if accepts_everything(&schema) {
+            return Self::unchecked(Some(graph), faults);
+        }
         // Nothing is given to the validator that was not first found to be bounded.
         let analysis = Analysis::of(&graph, &mut faults);
         let (Some(analysis), true) = (analysis, faults.is_empty()) else {
-            return Self::faulty(Some(graph), faults);
+            return Self::unchecked(Some(graph), faults);
         };
         match Validators::build(&schema, draft) {
             Ok(validators) => Self {
@@ -162,16 +165,25 @@ impl State {
                 graph: None,
                 faults,
             },
-            Err(fault) => Self::faulty(Some(graph), vec![fault]),
+            Err(fault) => Self::unchecked(Some(graph), vec![fault]),
         }
     }
 
-    fn faulty(graph: Option<Graph>, faults: Vec<String>) -> Self {
+    fn unchecked(graph: Option<Graph>, faults: Vec<String>) -> Self {
         Self {
             compiled: None,
             graph,
             faults,
         }
+    }
+}
+
+/// Such a schema is made where there is none, often, and needs no validator.
+fn accepts_everything(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(accepts) => *accepts,
+        Value::Object(object) => object.is_empty(),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod builder;
 pub mod catalog;
+pub mod check;
 pub mod coerce;
 pub mod evaluate;
 pub mod expression;
@@ -17,6 +18,7 @@ pub mod output;
 pub mod parameters;
 pub mod plan;
 pub mod policy;
+pub mod print;
 mod reads;
 pub mod scope;
 pub mod step;

@@ -82,7 +82,7 @@ fn properties<'a>(
                     item_name: None,
                     found,
                 };
-                collector.expression(format!("property `{path}`"), expression);
+                collector.expression(&format!("property `{path}`"), expression);
             }
             OutputSource::Properties(below) => {
                 properties(below, &format!("{path}."), has_default, found);
@@ -100,13 +100,13 @@ struct Collector<'a, 'f> {
 impl<'a> Collector<'a, '_> {
     fn step(&mut self, step: &'a Step) {
         if let Some(condition) = &step.when {
-            self.expression("condition".to_owned(), &condition.test);
+            self.expression("condition", &condition.test);
         }
         match &step.action {
             Action::Call(call) => self.values("argument", &call.arguments),
-            Action::Ask(ask) => self.expression("message".to_owned(), &ask.message),
+            Action::Ask(ask) => self.expression("message", &ask.message),
             Action::Each(each) => {
-                self.expression("collection".to_owned(), &each.items);
+                self.expression("collection", &each.items);
                 self.item_name = Some(&each.item_name);
                 self.step(&each.body);
                 self.item_name = None;
@@ -116,15 +116,15 @@ impl<'a> Collector<'a, '_> {
 
     fn values(&mut self, what: &str, template: &'a ValueTemplate) {
         for (path, expression) in template.expressions() {
-            self.expression(format!("{what} `{path}`"), expression);
+            self.expression(&format!("{what} `{path}`"), expression);
         }
     }
 
-    fn expression(&mut self, part: String, expression: &'a Expression) {
+    fn expression(&mut self, part: &str, expression: &'a Expression) {
         for reference in expression.references() {
             self.found.push(Read {
                 reader: self.reader,
-                part: part.clone(),
+                part: part.to_owned(),
                 item_name: self.item_name,
                 reference,
             });

@@ -7,6 +7,7 @@ use crate::policy;
 use onecall_source::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +80,9 @@ pub struct Call {
     pub idempotent: bool,
     #[serde(skip, default = "nowhere")]
     pub tool_place: Place,
+    /// Where each argument was written, by its path (`a.b[0]`).
+    #[serde(skip)]
+    pub argument_places: BTreeMap<String, Place>,
 }
 
 /// How a call result becomes the output of the step.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onecall_backends::{BackendName, BackendState, Call, CallError};
+use onecall_backends::{BackendName, BackendState, Call, CallError, CallerId, SessionScope};
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -256,4 +256,81 @@ async fn a_child_that_will_not_end_is_killed() {
         .await
         .unwrap_err();
     assert!(matches!(late, CallError::Stopped));
+}
+
+#[tokio::test]
+async fn questions_of_a_legacy_child_reach_their_own_caller() {
+    let mut demo = stdio("demo", &["demo"]);
+    demo.era = Some(Era::Legacy);
+    let shared = start(vec![demo.clone()]);
+    let refused = call(&shared, "demo", "ask", json!({ "question": "?" }))
+        .await
+        .unwrap();
+    assert!(refused.is_error(), "a shared child must not ask");
+    shared.shutdown().await;
+    demo.session = SessionScope::PerClient;
+    let backends = start(vec![demo]);
+    let ask = |who: &'static str| {
+        let backends = backends.clone();
+        async move {
+            let (asker, mut questions) = mpsc::channel(1);
+            let mut ask = Call::new("ask", json!({ "question": format!("are you {who}?") }));
+            ask.asker = Some(asker);
+            ask.caller = Some(CallerId(who.into()));
+            let answering = async {
+                let question = questions.recv().await.unwrap();
+                let content = json!({ "answer": format!("{who}: {}", question.params["message"]) });
+                question
+                    .reply
+                    .send(json!({ "action": "accept", "content": content }))
+                    .unwrap();
+            };
+            let name = BackendName::from("demo");
+            let (output, ()) = tokio::join!(backends.call(&name, ask), answering);
+            complete(output).unwrap().structured().unwrap()["content"]["answer"].clone()
+        }
+    };
+    let (first, second) = tokio::join!(ask("Ada"), ask("Bob"));
+    assert_eq!(
+        (first, second),
+        (
+            json!("Ada: \"are you Ada?\""),
+            json!("Bob: \"are you Bob?\"")
+        )
+    );
+    backends.forget(&CallerId("Ada".into())).await;
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_falls_silent_is_suspended_then_restarted() {
+    let mut hung = stdio("hung", &["hung"]);
+    hung.call_timeout = Duration::from_millis(50);
+    let backends = start(vec![hung]);
+    backends.settle(PATIENCE).await;
+    for _ in 0..5 {
+        let silent = call(&backends, "hung", "do", json!({})).await.unwrap_err();
+        assert!(
+            matches!(silent, CallError::Timeout { sent: true, .. }),
+            "{silent:?}"
+        );
+    }
+    let became = async {
+        while !matches!(backends.status()[0].state, BackendState::Silent { .. }) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let began = Instant::now();
+        let refused = call(&backends, "hung", "do", json!({})).await.unwrap_err();
+        assert_eq!(refused.code(), "transport.unavailable");
+        assert!(
+            began.elapsed() < Duration::from_millis(40),
+            "{:?}",
+            began.elapsed()
+        );
+        while backends.status()[0].connects < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, became).await.unwrap();
+    backends.shutdown().await;
 }

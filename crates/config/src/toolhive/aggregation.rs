@@ -1,12 +1,18 @@
 //! How the tools of several backends become one list.
 
+use super::read_reference;
+use crate::resources::ToolConfigs;
 use crate::settings::{Aggregation, Strategy, ToolOverride, ToolRule, Visibility};
 use onecall_dialects::toolhive::read_annotations;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, codes};
 use onecall_workflow::name::BackendName;
 use std::collections::BTreeMap;
 
-pub(super) fn read(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Aggregation {
+pub(super) fn read(
+    mut fields: Fields<'_>,
+    tool_configs: &ToolConfigs,
+    diagnostics: &mut Diagnostics,
+) -> Aggregation {
     let place = fields.place();
     let choices = ["prefix", "priority", "manual"];
     let strategy = fields.optional_choice("conflictResolution", &choices, diagnostics);
@@ -16,7 +22,7 @@ pub(super) fn read(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Agg
     };
     let mut rules: Vec<ToolRule> = Vec::new();
     for node in fields.sequence("tools", diagnostics) {
-        if let Some(rule) = read_rule(node, diagnostics) {
+        if let Some(rule) = read_rule(node, tool_configs, diagnostics) {
             if rules.iter().any(|earlier| earlier.backend == rule.backend) {
                 diagnostics.push(duplicate_rule(node, &rule));
             }
@@ -24,18 +30,25 @@ pub(super) fn read(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Agg
         }
     }
     let exclude_all = fields.optional_bool("excludeAllTools", diagnostics);
-    let visibility = fields.optional_choice("defaultToolVisibility", &["allow", "deny"], diagnostics);
+    let visibility =
+        fields.optional_choice("defaultToolVisibility", &["allow", "deny"], diagnostics);
     fields.finish(diagnostics);
     let strategy = match strategy.as_ref().map(|strategy| strategy.value) {
         Some("priority") => {
             if order.is_empty() {
-                diagnostics.push(lacking(place, "priorityOrder is required for priority strategy"));
+                diagnostics.push(lacking(
+                    place,
+                    "priorityOrder is required for priority strategy",
+                ));
             }
             Strategy::Priority { order }
         }
         Some("manual") => {
             if rules.iter().all(|rule| rule.overrides.is_empty()) {
-                diagnostics.push(lacking(place, "tool overrides are required for manual strategy"));
+                diagnostics.push(lacking(
+                    place,
+                    "tool overrides are required for manual strategy",
+                ));
             }
             Strategy::Manual
         }
@@ -63,7 +76,11 @@ fn read_config(
     (format.map(ToString::to_string), order.collect())
 }
 
-fn read_rule(node: &Node, diagnostics: &mut Diagnostics) -> Option<ToolRule> {
+fn read_rule(
+    node: &Node,
+    tool_configs: &ToolConfigs,
+    diagnostics: &mut Diagnostics,
+) -> Option<ToolRule> {
     let mut fields = Fields::read(node, "an entry of `tools`", diagnostics)?;
     let workload = fields.required_string("workload", diagnostics);
     let has_filter = fields.has("filter");
@@ -75,21 +92,22 @@ fn read_rule(node: &Node, diagnostics: &mut Diagnostics) -> Option<ToolRule> {
         }
     }
     let exclude_all = fields.optional_bool("excludeAll", diagnostics);
-    if let Some(entry) = fields.entry("toolConfigRef")
-        && !entry.value.is_null()
-    {
-        diagnostics.push(tool_config_ref(entry));
-    }
+    let reference = fields.optional("toolConfigRef");
+    let reference = read_reference(reference, "toolConfigRef", diagnostics);
     fields.finish(diagnostics);
-    Some(ToolRule {
+    let mut rule = ToolRule {
         backend: BackendName::from(workload?.as_str()),
         filter: has_filter.then(|| filter.iter().map(ToString::to_string).collect()),
         overrides,
         exclude_all: exclude_all.is_some_and(|stated| stated.value),
-    })
+    };
+    if let Some(name) = reference {
+        tool_configs.apply(&name, &mut rule, diagnostics);
+    }
+    Some(rule)
 }
 
-fn read_override(entry: &Entry, diagnostics: &mut Diagnostics) -> Option<ToolOverride> {
+pub(crate) fn read_override(entry: &Entry, diagnostics: &mut Diagnostics) -> Option<ToolOverride> {
     let mut fields = Fields::read(&entry.value, "an override", diagnostics)?;
     let name = fields.optional_string("name", diagnostics);
     let description = fields.optional_string("description", diagnostics);
@@ -116,13 +134,4 @@ fn duplicate_rule(node: &Node, rule: &ToolRule) -> Diagnostic {
     )
     .label(&node.place, "a second entry for the same backend")
     .help("make one entry of both")
-}
-
-fn tool_config_ref(entry: &Entry) -> Diagnostic {
-    Diagnostic::error(
-        codes::UNKNOWN_RESOURCE,
-        "`toolConfigRef` refers to a resource, which a configuration file cannot do",
-    )
-    .label(entry.key.place(), "no resource to refer to")
-    .help("write `filter` and `overrides` here")
 }

@@ -25,7 +25,10 @@ pub(super) fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     if let Some(entry) = fields.entry("authz")
         && !entry.value.is_null()
     {
-        let none = entry.value.get("type").and_then(|node| node.as_text().cloned());
+        let none = entry
+            .value
+            .get("type")
+            .and_then(|node| node.as_text().cloned());
         if none.is_none_or(|kind| kind != "none") {
             let why = "callers would not be authorised";
             diagnostics.push(keys::refused(entry, "incomingAuth.authz", why));
@@ -52,12 +55,18 @@ pub(super) fn outgoing(
     diagnostics: &mut Diagnostics,
 ) {
     fields.optional_choice("source", &["inline", "discovered"], diagnostics);
-    let default = fields.entry("default").filter(|entry| !entry.value.is_null());
+    let default = fields
+        .entry("default")
+        .filter(|entry| !entry.value.is_null());
     let own = fields.mapping("backends", diagnostics);
     fields.finish(diagnostics);
-    let default = default.and_then(|entry| strategy(entry, "outgoingAuth.default", reader, diagnostics));
+    let default =
+        default.and_then(|entry| strategy(entry, "outgoingAuth.default", reader, diagnostics));
     for entry in own {
-        if !backends.iter().any(|backend| backend.name.as_str() == entry.key.as_str()) {
+        if !backends
+            .iter()
+            .any(|backend| backend.name.as_str() == entry.key.as_str())
+        {
             diagnostics.push(unknown_backend(&entry.key, backends));
         }
     }
@@ -144,11 +153,17 @@ fn header(
             }
         },
         (Some(_), Some(second)) => {
-            diagnostics.push(one_value(second.place(), "only one of headerValue or headerValueEnv must be set"));
+            diagnostics.push(one_value(
+                second.place(),
+                "only one of headerValue or headerValueEnv must be set",
+            ));
             return None;
         }
         (None, None) => {
-            diagnostics.push(one_value(place, "either headerValue or headerValueEnv must be set"));
+            diagnostics.push(one_value(
+                place,
+                "either headerValue or headerValueEnv must be set",
+            ));
             return None;
         }
     };

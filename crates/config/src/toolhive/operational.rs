@@ -47,6 +47,8 @@ fn timeouts(mut fields: Fields<'_>, backends: &mut [Backend], diagnostics: &mut 
         }
     }
     for backend in backends {
-        backend.timeout = backend.timeout.or(default.as_ref().map(|default| default.value));
+        backend.timeout = backend
+            .timeout
+            .or(default.as_ref().map(|default| default.value));
     }
 }

@@ -27,12 +27,16 @@ compositeTools:
 #[test]
 fn the_minimal_file_of_the_reference_is_read() {
     let settings = load(&[("dir/demo.yaml", MINIMAL)]).sound();
-    let [server] = settings.servers.as_slice() else { panic!("one server") };
+    let [server] = settings.servers.as_slice() else {
+        panic!("one server")
+    };
     assert_eq!(server.name, "demo");
     assert_eq!(server.workflows.len(), 1);
     assert_eq!(
         server.aggregation.strategy,
-        Strategy::Prefix { format: "{workload}_".to_owned() }
+        Strategy::Prefix {
+            format: "{workload}_".to_owned()
+        }
     );
     assert_eq!(
         server.backends[1].transport,

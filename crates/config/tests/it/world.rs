@@ -1,9 +1,11 @@
 //! Reads texts as a command would, and draws what is wrong with them.
 
 use onecall_config::settings::Settings;
+use onecall_config::status::statuses;
 use onecall_config::{Input, Options, read};
 use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostics, SourceMap};
+use serde_json::Value;
 
 /// What reading gave.
 pub(crate) struct Outcome {
@@ -35,8 +37,11 @@ impl Outcome {
     }
 }
 
-/// Reads files given by name.
-pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
+/// Files given by name, with an environment of one variable.
+fn with_files<T>(
+    files: &[(&str, &str)],
+    body: impl FnOnce(&SourceMap, &[Input], &Options<'_>) -> T,
+) -> (T, SourceMap) {
     let mut sources = SourceMap::new();
     let inputs: Vec<Input> = files
         .iter()
@@ -49,12 +54,36 @@ pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
     let options = Options {
         environment: &environment,
     };
-    let (settings, diagnostics) = read(&sources, &inputs, &options);
+    (body(&sources, &inputs, &options), sources)
+}
+
+/// Reads files given by name.
+pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
+    let ((settings, diagnostics), sources) = with_files(files, read);
     Outcome {
         settings,
         diagnostics,
         sources,
     }
+}
+
+/// The status of the only definition among the files.
+pub(crate) fn status_of(files: &[(&str, &str)]) -> Value {
+    let body = |sources: &SourceMap, inputs: &[Input], options: &Options<'_>| {
+        statuses(sources, inputs, options, &Diagnostics::new())
+    };
+    let (all, _) = with_files(files, body);
+    let [own] = all.as_slice() else {
+        panic!("one definition")
+    };
+    own.to_json(Some("2024-01-15T10:00:00Z"))
+}
+
+/// The same outcome with more diagnostics, in the order of the files.
+pub(crate) fn outcome_with(mut outcome: Outcome, more: Vec<onecall_source::Diagnostic>) -> Outcome {
+    outcome.diagnostics.extend(more);
+    outcome.diagnostics.sort();
+    outcome
 }
 
 /// A ToolHive configuration with one composite tool of these steps, indented by four.

@@ -63,10 +63,7 @@ impl<'n> CompositeTool<'n> {
 }
 
 /// The hints an author states, of a composite tool or in an override.
-pub fn read_annotations(
-    mut fields: Fields<'_>,
-    diagnostics: &mut Diagnostics,
-) -> Annotations {
+pub fn read_annotations(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Annotations {
     let annotations = Annotations {
         title: fields
             .optional_string("title", diagnostics)

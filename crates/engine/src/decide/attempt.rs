@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::limits::LOST_REPEATS_MAX;
 use onecall_mcp::{CallOutput, text_of};
-use onecall_workflow::plan::{BoundTool, Repeatable};
+use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::step::{Action, Call, Reading, Step};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Decider<'_> {
     /// The step whose policies govern a slot: the step itself, or the body of its loop.
-    pub(super) fn governing<'p>(plan: &'p onecall_workflow::plan::Plan, slot: Slot) -> &'p Step {
+    pub(super) fn governing(plan: &Plan, slot: Slot) -> &Step {
         let step = plan.step(slot.step as usize);
         match (&step.action, slot.item) {
             (Action::Each(each), Some(_)) => &each.body,
@@ -111,7 +111,7 @@ impl Decider<'_> {
         match outcome {
             Outcome::Returned(result) => self.returned(slot, &result),
             Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
-            Outcome::Unknown(lost) => self.attempt_lost(slot, lost),
+            Outcome::Unknown(lost) => self.attempt_lost(slot, &lost),
         }
     }
 
@@ -122,14 +122,14 @@ impl Decider<'_> {
         self.slot_completed(slot, output);
     }
 
-    fn attempt_lost(&mut self, slot: Slot, lost: Lost) {
+    fn attempt_lost(&mut self, slot: Slot, lost: &Lost) {
         let plan = Arc::clone(&self.state.plan);
         let own = Self::governing(&plan, slot);
         let tool = plan.tool(slot.step as usize);
         let may_repeat = own.call().is_some_and(|call| call.idempotent)
             || tool.is_some_and(|tool| tool.repeatable != Repeatable::No)
             || own.on_error.retry.is_some();
-        let reason = match &lost {
+        let reason = match lost {
             Lost::Crash => "the process ended while the call was in flight".to_owned(),
             Lost::Connection { reason } => reason.clone(),
             Lost::Deadline => "the time-out passed while the call was in flight".to_owned(),
@@ -139,7 +139,7 @@ impl Decider<'_> {
             self.emit(What::Held { slot, reason });
             return;
         }
-        if lost == Lost::Crash {
+        if *lost == Lost::Crash {
             self.start_attempt(slot);
             return;
         }

@@ -70,6 +70,7 @@ fn calls(name: &str, tool: &str, arguments: Value) -> Step {
         reading: Reading::ContentMap,
         idempotent: false,
         tool_place: nowhere(),
+        argument_places: std::collections::BTreeMap::new(),
     };
     step(name, Action::Call(call))
 }

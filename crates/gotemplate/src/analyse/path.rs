@@ -124,7 +124,7 @@ impl Analyser<'_> {
                 keys.push(Segment {
                     key,
                     span: self.span(argument),
-                })
+                });
             } else {
                 // What comes after a key that is not constant is not known.
                 groups.clear();

@@ -1,8 +1,8 @@
 //! Digits of numbers: shortest and fixed forms of floats as Go lays them out, and plain integers.
 
 /// Decimal digits `0.d1d2d3… x 10^point`, without sign and trailing zeros; no digits for zero.
-pub(crate) struct Decimal {
-    digits: Vec<u8>,
+struct Decimal<'b> {
+    digits: &'b [u8],
     point: i32,
 }
 
@@ -59,7 +59,8 @@ pub(crate) fn push_json_float(out: &mut Vec<u8>, value: f64) {
         out.push(b'-');
     }
     let magnitude = value.abs();
-    let decimal = shortest(magnitude);
+    let mut buffer = [0; 24];
+    let decimal = shortest(magnitude, &mut buffer);
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         let digits = decimal.digits.len();
         let start = out.len();
@@ -80,9 +81,16 @@ pub(crate) fn push_verb(out: &mut Vec<u8>, value: f64, verb: u8, precision: Opti
         b'e' | b'E' => {
             push_sign(out, value);
             if let Some(places) = precision {
-                push_exponent_form(out, &rounded(value.abs(), places + 1), places, verb);
+                let mut buffer = Vec::new();
+                push_exponent_form(
+                    out,
+                    &rounded(value.abs(), places + 1, &mut buffer),
+                    places,
+                    verb,
+                );
             } else {
-                let decimal = shortest(value.abs());
+                let mut buffer = [0; 24];
+                let decimal = shortest(value.abs(), &mut buffer);
                 push_exponent_form(out, &decimal, decimal.digits.len().saturating_sub(1), verb);
             }
         }
@@ -108,7 +116,8 @@ fn push_fixed(out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
         let _ = write!(out, "{:.*}", places.min(PLACES_MAX), value.abs());
         out.resize(out.len() + places.saturating_sub(PLACES_MAX), b'0');
     } else {
-        let decimal = shortest(value.abs());
+        let mut buffer = [0; 24];
+        let decimal = shortest(value.abs(), &mut buffer);
         push_plain(out, &decimal, fraction_places(&decimal));
     }
 }
@@ -116,11 +125,12 @@ fn push_fixed(out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
 /// `%g`: exponent form for large and small exponents, else plain.
 fn push_general(out: &mut Vec<u8>, value: f64, precision: Option<usize>, mark: u8) {
     push_sign(out, value);
+    let (mut few_digits, mut many_digits) = ([0; 24], Vec::new());
     let (decimal, limit) = match precision {
-        None => (shortest(value.abs()), 6),
+        None => (shortest(value.abs(), &mut few_digits), 6),
         Some(precision) => {
             let precision = precision.max(1);
-            let decimal = rounded(value.abs(), precision);
+            let decimal = rounded(value.abs(), precision, &mut many_digits);
             let digits = decimal.digits.len();
             let few = precision > digits
                 && i32::try_from(digits).is_ok_and(|digits| digits >= decimal.point);
@@ -137,13 +147,13 @@ fn push_general(out: &mut Vec<u8>, value: f64, precision: Option<usize>, mark: u
     }
 }
 
-fn fraction_places(decimal: &Decimal) -> usize {
+fn fraction_places(decimal: &Decimal<'_>) -> usize {
     let digits = i32::try_from(decimal.digits.len()).unwrap_or(i32::MAX);
     usize::try_from(digits - decimal.point).unwrap_or(0)
 }
 
 /// `d.ddde±dd` with `places` digits after the point.
-fn push_exponent_form(out: &mut Vec<u8>, decimal: &Decimal, places: usize, mark: u8) {
+fn push_exponent_form(out: &mut Vec<u8>, decimal: &Decimal<'_>, places: usize, mark: u8) {
     let digit = |at: usize| decimal.digits.get(at).copied().unwrap_or(b'0');
     out.push(digit(0));
     if places > 0 {
@@ -165,43 +175,42 @@ fn push_exponent_form(out: &mut Vec<u8>, decimal: &Decimal, places: usize, mark:
 }
 
 /// Plain notation with `places` digits after the point.
-fn push_plain(out: &mut Vec<u8>, decimal: &Decimal, places: usize) {
-    let digit = |at: i32| {
-        usize::try_from(at)
-            .ok()
-            .and_then(|at| decimal.digits.get(at).copied())
-            .unwrap_or(b'0')
-    };
-    if decimal.point > 0 {
-        out.extend((0..decimal.point).map(digit));
-    } else {
+fn push_plain(out: &mut Vec<u8>, decimal: &Decimal<'_>, places: usize) {
+    let digits = decimal.digits;
+    let whole = usize::try_from(decimal.point).unwrap_or(0);
+    if whole == 0 {
         out.push(b'0');
     }
+    let shown = whole.min(digits.len());
+    out.extend_from_slice(&digits[..shown]);
+    out.resize(out.len() + whole - shown, b'0');
     if places > 0 {
         out.push(b'.');
-        let places = i32::try_from(places).unwrap_or(i32::MAX);
-        out.extend((0..places).map(|place| digit(decimal.point + place)));
+        let zeros = usize::try_from(-decimal.point).unwrap_or(0).min(places);
+        out.resize(out.len() + zeros, b'0');
+        let rest = &digits[shown..];
+        let rest = &rest[..rest.len().min(places - zeros)];
+        out.extend_from_slice(rest);
+        out.resize(out.len() + places - zeros - rest.len(), b'0');
     }
 }
 
 /// The fewest digits that read back as `value`, which is not negative.
-fn shortest(value: f64) -> Decimal {
-    let mut buffer = ryu::Buffer::new();
-    from_text(buffer.format_finite(value).as_bytes())
+fn shortest(value: f64, buffer: &mut [u8; 24]) -> Decimal<'_> {
+    let mut text = ryu::Buffer::new();
+    from_text(text.format_finite(value).as_bytes(), buffer)
 }
 
 /// `count` significant digits of `value`, rounded half to even.
-fn rounded(value: f64, count: usize) -> Decimal {
+fn rounded(value: f64, count: usize, buffer: &mut Vec<u8>) -> Decimal<'_> {
     let text = format!("{:.*e}", count.min(PLACES_MAX) - 1, value);
-    from_text(text.as_bytes())
+    buffer.resize(text.len(), 0);
+    from_text(text.as_bytes(), buffer)
 }
 
-/// Reads `123.45`, `0.001` or `1.5e-7`.
-fn from_text(text: &[u8]) -> Decimal {
-    let mut decimal = Decimal {
-        digits: Vec::with_capacity(20),
-        point: 0,
-    };
+/// Reads `123.45`, `0.001` or `1.5e-7`. The digits go to `buffer`, which must hold as many bytes as the text.
+fn from_text<'b>(text: &[u8], buffer: &'b mut [u8]) -> Decimal<'b> {
+    let (mut count, mut point) = (0usize, 0i32);
     let (mut in_fraction, mut exponent, mut negative, mut in_exponent) =
         (false, 0i32, false, false);
     for &byte in text {
@@ -210,22 +219,26 @@ fn from_text(text: &[u8]) -> Decimal {
             b'e' => in_exponent = true,
             b'-' => negative = true,
             _ if in_exponent => exponent = exponent * 10 + i32::from(byte - b'0'),
-            b'0' if decimal.digits.is_empty() => decimal.point -= i32::from(in_fraction),
+            b'0' if count == 0 => point -= i32::from(in_fraction),
             _ => {
-                decimal.digits.push(byte);
-                decimal.point += i32::from(!in_fraction);
+                buffer[count] = byte;
+                count += 1;
+                point += i32::from(!in_fraction);
             }
         }
     }
-    while decimal.digits.last() == Some(&b'0') {
-        decimal.digits.pop();
+    while count > 0 && buffer[count - 1] == b'0' {
+        count -= 1;
     }
-    decimal.point = if decimal.digits.is_empty() {
+    let point = if count == 0 {
         0
     } else {
-        decimal.point + if negative { -exponent } else { exponent }
+        point + if negative { -exponent } else { exponent }
     };
-    decimal
+    Decimal {
+        digits: &buffer[..count],
+        point,
+    }
 }
 
 /// Mantissa and exponent such that the value is `mantissa * 2^(exponent - 52)`.

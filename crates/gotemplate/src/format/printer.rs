@@ -60,6 +60,14 @@ impl<'p, 'a> Printer<'p, 'a> {
 
     /// Prints as `fmt.Fprint` prints one value; what is absent prints `<nil>`.
     pub(crate) fn plain(&mut self, value: Val<'a>) -> Outcome<()> {
+        if matches!(
+            value,
+            Val::Str(_) | Val::Float(_) | Val::Bool(_) | Val::Int(_)
+        ) && self.is_plain()
+        {
+            self.plain_scalar(value)?;
+            return self.budget.text(self.out.len());
+        }
         self.argument(value, 'v')
     }
 
@@ -177,7 +185,11 @@ impl<'p, 'a> Printer<'p, 'a> {
             match *walk {
                 Walk::List(list, _) => next = Some(list.get(index, self.mode)),
                 Walk::Map(map, _) => {
-                    self.scalar(Val::Str(map[index].0), verb)?;
+                    if verb == 'v' && self.is_plain() {
+                        self.out.extend_from_slice(map[index].0);
+                    } else {
+                        self.scalar(Val::Str(map[index].0), verb)?;
+                    }
                     self.out.push(b':');
                     next = Some(map[index].1);
                 }
@@ -214,7 +226,11 @@ impl<'p, 'a> Printer<'p, 'a> {
             self.budget.operations(map.len() as u64)?;
             return Ok(Some(Walk::Map(map.sorted(self.mode, self.arena), 0)));
         }
-        self.scalar(value, verb)?;
+        if verb == 'v' && self.is_plain() {
+            self.plain_scalar(value)?;
+        } else {
+            self.scalar(value, verb)?;
+        }
         Ok(None)
     }
 

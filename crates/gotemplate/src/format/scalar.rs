@@ -37,7 +37,22 @@ impl<'a> Printer<'_, 'a> {
         Ok(())
     }
 
-    fn is_plain(&self) -> bool {
+    /// Prints a value that is neither absent nor a list or map by a bare `%v`.
+    pub(super) fn plain_scalar(&mut self, value: Val<'a>) -> Outcome<()> {
+        match value {
+            Val::Str(text) => self.out.extend_from_slice(text),
+            Val::Float(number) => push_float(self.out, number),
+            Val::Bool(flag) => self
+                .out
+                .extend_from_slice(if flag { b"true" } else { b"false" }),
+            Val::Int(number) => push_int(self.out, number),
+            Val::Whole(_) | Val::Big(_) | Val::Fraction(_) => push_json_number(self.out, value),
+            _ => return self.scalar(value, 'v'),
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
         let flags = &self.flags;
         flags.width.is_none()
             && flags.precision.is_none()

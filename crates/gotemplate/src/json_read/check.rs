@@ -22,7 +22,7 @@ enum Expect {
 pub(crate) fn check(text: &[u8]) -> Outcome<&[u8]> {
     let start = skip_space(text, 0);
     let mut at = start;
-    let mut open: Vec<bool> = Vec::new();
+    let mut open: Vec<bool> = Vec::with_capacity(16);
     let mut expect = Expect::Value;
     let mut too_large = None;
     loop {
@@ -89,12 +89,27 @@ pub(crate) fn check(text: &[u8]) -> Outcome<&[u8]> {
     Ok(text[start..].trim_ascii_end())
 }
 
+/// Bytes that stand for themselves in a JSON string.
+const PLAIN: [bool; 256] = {
+    let mut plain = [true; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        plain[byte] = false;
+        byte += 1;
+    }
+    plain[0x22] = false;
+    plain[0x5C] = false;
+    plain
+};
+
 /// Whether a scalar is a number beyond float64.
 fn overflows(scalar: &[u8]) -> bool {
+    if !matches!(scalar[0], b'-' | b'0'..=b'9') {
+        return false;
+    }
     let suspicious = scalar.len() > 300
         || (scalar.len() > 3 && scalar.iter().any(|byte| matches!(byte, b'e' | b'E')));
     suspicious
-        && scalar[0] != b'"'
         && std::str::from_utf8(scalar)
             .is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_infinite))
 }
@@ -125,7 +140,7 @@ fn scalar(text: &[u8], at: usize) -> Outcome<usize> {
 fn string(text: &[u8], start: usize) -> Outcome<usize> {
     let mut at = start + 1;
     loop {
-        let plain = |&byte: &u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        let plain = |&byte: &u8| PLAIN[usize::from(byte)];
         at += text[at..]
             .iter()
             .position(|byte| !plain(byte))
@@ -141,28 +156,25 @@ fn string(text: &[u8], start: usize) -> Outcome<usize> {
 
 fn escape(text: &[u8], at: usize) -> Outcome<usize> {
     match text.get(at) {
-        None => end_of_input(),
         Some(b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"') => Ok(at + 1),
         Some(b'u') => {
             for digit in at + 1..at + 5 {
                 match text.get(digit) {
-                    None => return end_of_input(),
                     Some(byte) if byte.is_ascii_hexdigit() => {}
-                    Some(_) => return invalid(text, digit, "in \\u hexadecimal character escape"),
+                    _ => return invalid(text, digit, "in \\u hexadecimal character escape"),
                 }
             }
             Ok(at + 5)
         }
-        Some(_) => invalid(text, at, "in string escape code"),
+        _ => invalid(text, at, "in string escape code"),
     }
 }
 
 fn word(text: &[u8], start: usize, word: &str) -> Outcome<usize> {
     for (offset, expected) in word.bytes().enumerate().skip(1) {
         match text.get(start + offset) {
-            None => return end_of_input(),
             Some(&byte) if byte == expected => {}
-            Some(_) => {
+            _ => {
                 let place = format!("in literal {word} (expecting '{}')", char::from(expected));
                 return invalid(text, start + offset, &place);
             }
@@ -181,8 +193,7 @@ fn number(text: &[u8], start: usize) -> Outcome<usize> {
     };
     let require = |at: usize, place: &str| match text.get(at) {
         Some(byte) if byte.is_ascii_digit() => Ok(run(at)),
-        Some(_) => invalid(text, at, place),
-        None => end_of_input(),
+        _ => invalid(text, at, place),
     };
     let mut at = start + usize::from(text[start] == b'-');
     at = if text.get(at) == Some(&b'0') {
@@ -205,9 +216,10 @@ fn end_of_input<T>() -> Outcome<T> {
     fail("unexpected end of JSON input")
 }
 
+/// A character that does not fit. Go takes the end of the text for a blank where that tells more.
 fn invalid<T>(text: &[u8], at: usize, place: &str) -> Outcome<T> {
     let mut shown = Vec::new();
-    match text[at] {
+    match text.get(at).copied().unwrap_or(b' ') {
         b'\'' => shown.extend_from_slice(br"'\''"),
         b'"' => shown.extend_from_slice(b"'\"'"),
         byte => crate::quote::push_quoted_char(&mut shown, u64::from(byte), false),

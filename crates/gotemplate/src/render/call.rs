@@ -18,6 +18,9 @@ use crate::value::{Absence, Val};
 /// Calls with up to this many arguments need no list on the heap.
 const FEW: usize = 6;
 
+/// A text buffer up to this size is kept for the next call.
+const SCRATCH_BYTES_KEPT: usize = 1 << 20;
+
 /// Bytes of text that are looked through for one operation.
 const BYTES_PER_OPERATION: usize = 64;
 
@@ -223,7 +226,10 @@ impl<'a> Machine<'a> {
         }
         let name = match operands.first() {
             Some(operand) => node_text(self.code.tree, self.code.source, operand.node),
-            None => format!("<{} Value>", value.type_name()),
+            None => match value {
+                Val::Str(text) => String::from_utf8_lossy(text).into_owned(),
+                _ => format!("<{} Value>", value.type_name()),
+            },
         };
         fail(format!("non-function {name} of type {}", value.type_name()))
     }
@@ -263,7 +269,9 @@ impl<'a> Machine<'a> {
                 .map(|()| Val::Str(self.arena.alloc_slice_copy(&scratch))),
             Err(halt) => Err(halt),
         };
-        self.scratch = scratch;
+        if scratch.capacity() <= SCRATCH_BYTES_KEPT {
+            self.scratch = scratch;
+        }
         text
     }
 

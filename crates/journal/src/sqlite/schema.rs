@@ -2,6 +2,7 @@
 
 use crate::limits;
 use crate::open::{OpenStoreError, Options};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(limits::LOCK_WAIT_MAX)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    // Else the planner may look at bound values for a partial index, and prepares anew at every step.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

@@ -278,9 +278,10 @@ impl Session<'_> {
     }
 
     fn log(&self, row: Row<'_>) -> rusqlite::Result<usize> {
+        // `OR FAIL`: one row needs no journal of its statement, which a select would else be given.
         self.connection
             .prepare_cached(
-                "INSERT INTO log (run, first, count, epoch, form, at, due, events)
+                "INSERT OR FAIL INTO log (run, first, count, epoch, form, at, due, events)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
                  WHERE EXISTS (SELECT 1 FROM runs WHERE number = ?1 AND owner = ?4 AND parked = 0)",
             )?

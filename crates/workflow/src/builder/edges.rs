@@ -15,7 +15,11 @@ pub(super) fn infer(
     reads: &[Read<'_>],
     diagnostics: &mut Diagnostics,
 ) -> Vec<(usize, Need)> {
-    let names: BTreeSet<&str> = builder.steps.iter().map(|step| step.name.as_str()).collect();
+    let names: BTreeSet<&str> = builder
+        .steps
+        .iter()
+        .map(|step| step.name.as_str())
+        .collect();
     let mut seen: BTreeSet<(usize, &str)> = BTreeSet::new();
     for (index, step) in builder.steps.iter().enumerate() {
         seen.extend(step.needs.iter().map(|need| (index, need.step.as_str())));
@@ -77,8 +81,8 @@ fn unknown_need(step: &Step, need: &Need, names: &BTreeSet<&str>) -> Diagnostic 
         "step `{}` depends on `{}`, but no step is named so",
         step.name, need.step
     );
-    let diagnostic = Diagnostic::error(codes::UNKNOWN_STEP, message)
-        .label(&need.place, "no step of this name");
+    let diagnostic =
+        Diagnostic::error(codes::UNKNOWN_STEP, message).label(&need.place, "no step of this name");
     match suggest(need.step.as_str(), names.iter().copied()) {
         Some(near) => diagnostic.help(format!("a step named `{near}` exists")),
         None => diagnostic.help("name a step of this workflow, or remove it"),
@@ -101,7 +105,10 @@ fn dependency_cycle(steps: &[Step], cycle: &[(usize, Edge)]) -> Diagnostic {
         let text = match need.origin {
             NeedOrigin::Declared => format!("`{name}` depends on `{}`", need.step),
             NeedOrigin::Inferred => {
-                format!("`{name}` reads `{}` here, so it waits for it (inferred)", need.step)
+                format!(
+                    "`{name}` reads `{}` here, so it waits for it (inferred)",
+                    need.step
+                )
             }
         };
         diagnostic = if position == 0 {

@@ -60,9 +60,9 @@ fn unknown_part(read: &Read<'_>, name: &str, facet: &str) -> Diagnostic {
         .label(&read.reference.place, format!("no part named `{facet}`"));
     match suggest(facet, known.iter().copied()) {
         Some(near) => diagnostic.help(format!("a part named `{near}` exists")),
-        None if known.len() > 1 => {
-            diagnostic.help(format!("for a field of its output write `.steps.{name}.output.{facet}`"))
-        }
+        None if known.len() > 1 => diagnostic.help(format!(
+            "for a field of its output write `.steps.{name}.output.{facet}`"
+        )),
         None => diagnostic,
     }
 }
@@ -72,7 +72,15 @@ fn unknown_parameter(schema: &Value, segments: &[String]) -> Option<Unknown> {
     let name = segments.first()?;
     let object = schema.as_object()?;
     // A schema that says more than a list of properties may let anything in.
-    let open = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "$dynamicRef"];
+    let open = [
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "patternProperties",
+        "if",
+        "$dynamicRef",
+    ];
     if open.iter().any(|key| object.contains_key(*key)) {
         return None;
     }
@@ -124,7 +132,9 @@ fn unknown_item(read: &Read<'_>, name: &str, item: &str) -> Diagnostic {
     );
     Diagnostic::error(codes::UNKNOWN_ITEM, message)
         .label(&read.reference.name_place, "not a name of this loop")
-        .help(format!("write `{item}` for the item or `index` for its number"))
+        .help(format!(
+            "write `{item}` for the item or `index` for its number"
+        ))
 }
 
 fn outside_loop(read: &Read<'_>) -> Diagnostic {

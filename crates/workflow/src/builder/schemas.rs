@@ -5,7 +5,11 @@ use onecall_source::{Diagnostic, Diagnostics, Place, codes};
 use serde_json::Value;
 
 pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
-    let place = builder.rules.inputs_place.as_ref().unwrap_or(&builder.place);
+    let place = builder
+        .rules
+        .inputs_place
+        .as_ref()
+        .unwrap_or(&builder.place);
     if let Some(fault) = fault(&builder.inputs) {
         diagnostics.push(invalid_schema("parameters", place, &fault));
     }

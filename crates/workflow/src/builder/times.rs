@@ -67,10 +67,14 @@ pub(crate) fn shown(duration: Duration) -> String {
     let (minutes, rest) = (rest / 60_000, rest % 60_000);
     let (seconds, millis) = (rest / 1_000, rest % 1_000);
     let parts = [(hours, "h"), (minutes, "m"), (seconds, "s"), (millis, "ms")];
-    let text: String = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
-    if text.is_empty() { "0s".to_owned() } else { text }
+    let mut text = String::new();
+    for (count, unit) in parts.iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&count.to_string());
+        text.push_str(unit);
+    }
+    if text.is_empty() {
+        "0s".to_owned()
+    } else {
+        text
+    }
 }

@@ -157,9 +157,8 @@ fn target_of(read: &Read) -> Option<Target> {
         Key::Index(index) => Some(index.to_string()),
         Key::Any => None,
     });
-    let root = match names.next() {
-        Some(Some(root)) => root,
-        Some(None) | None => return (!read.rebinds).then_some(Target::AllSteps),
+    let Some(Some(root)) = names.next() else {
+        return (!read.rebinds).then_some(Target::AllSteps);
     };
     let rest: Vec<String> = names.map_while(|name| name).collect();
     Some(match root.as_str() {

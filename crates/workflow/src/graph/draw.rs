@@ -38,7 +38,11 @@ pub fn mermaid(workflow: &Workflow) -> String {
     let graph = Graph::of(&workflow.steps);
     let mut out = "flowchart TD\n".to_owned();
     for (index, step) in workflow.steps.iter().enumerate() {
-        let label = format!("{}<br/>{}", escaped(step.name.as_str()), escaped(&what(step)));
+        let label = format!(
+            "{}<br/>{}",
+            escaped(step.name.as_str()),
+            escaped(&what(step))
+        );
         let (open, close) = match &step.action {
             Action::Call(_) => ("[", "]"),
             Action::Ask(_) => ("{{", "}}"),

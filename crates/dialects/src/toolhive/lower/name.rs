@@ -19,7 +19,11 @@ pub fn faults(name: &Text, home: Home) -> Option<Diagnostic> {
     }
     let strict = super::is_strict(home);
     if !follows_guide(name) {
-        return Some(unusual(name, strict, "does not match `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`"));
+        return Some(unusual(
+            name,
+            strict,
+            "does not match `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`",
+        ));
     }
     if length > NAME_CHARACTERS_USUAL {
         return Some(unusual(

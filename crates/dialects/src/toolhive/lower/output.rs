@@ -8,9 +8,17 @@ use onecall_workflow::workflow::{
     Output, OutputKind, OutputProperties, OutputProperty, OutputSource,
 };
 
-pub(super) fn block(written: &Written<'_>, reader: Reader, diagnostics: &mut Diagnostics) -> Output {
+pub(super) fn block(
+    written: &Written<'_>,
+    reader: Reader,
+    diagnostics: &mut Diagnostics,
+) -> Output {
     for name in &written.required {
-        if !written.properties.iter().any(|own| *own.name == *name.as_str()) {
+        if !written
+            .properties
+            .iter()
+            .any(|own| *own.name == *name.as_str())
+        {
             diagnostics.push(required_unknown(name, written));
         }
     }

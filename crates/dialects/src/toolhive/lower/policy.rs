@@ -35,7 +35,10 @@ pub(super) fn on_error(
             OnError::ABORT
         };
     };
-    let action = written.action.as_ref().map_or("abort", |action| action.value);
+    let action = written
+        .action
+        .as_ref()
+        .map_or("abort", |action| action.value);
     if action != "retry" {
         report_idle(written, action, diagnostics);
         return if action == "continue" {
@@ -102,13 +105,26 @@ fn retry_on(written: &Written<'_>, diagnostics: &mut Diagnostics) -> RetryOn {
 /// Keys of a retry say so when there is none.
 fn report_idle(written: &Written<'_>, action: &str, diagnostics: &mut Diagnostics) {
     let idle = [
-        ("retryCount", written.retry_count.as_ref().map(|it| &it.place)),
-        ("maxRetries", written.max_retries.as_ref().map(|it| &it.place)),
-        ("retryDelay", written.retry_delay.as_ref().map(|it| &it.place)),
+        (
+            "retryCount",
+            written.retry_count.as_ref().map(|it| &it.place),
+        ),
+        (
+            "maxRetries",
+            written.max_retries.as_ref().map(|it| &it.place),
+        ),
+        (
+            "retryDelay",
+            written.retry_delay.as_ref().map(|it| &it.place),
+        ),
         ("then", written.then.as_ref().map(|it| &it.place)),
         (
             "retryOn",
-            written.retry_on.as_ref().and_then(|it| it.first()).map(|it| it.place()),
+            written
+                .retry_on
+                .as_ref()
+                .and_then(|it| it.first())
+                .map(|it| it.place()),
         ),
     ];
     for (key, place) in idle {

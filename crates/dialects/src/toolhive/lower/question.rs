@@ -23,12 +23,17 @@ pub(super) fn ask(
     let response = written.default_response.map(Node::to_json);
     Some(Ask {
         message,
-        schema: schema.map(|schema| if bare { as_one_field(schema) } else { schema }),
+        schema: schema.map(|schema| if bare { as_one_field(&schema) } else { schema }),
         bare,
         on_decline: refusal(written.on_decline.as_ref()),
         on_cancel: refusal(written.on_cancel.as_ref()),
-        default_response: response
-            .map(|response| if bare { json!({ "value": response }) } else { response }),
+        default_response: response.map(|response| {
+            if bare {
+                json!({ "value": response })
+            } else {
+                response
+            }
+        }),
     })
 }
 
@@ -36,11 +41,14 @@ pub(super) fn ask(
 fn is_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(kind) => kind == "object",
-        None => schema.get("properties").is_some() || schema.as_object().is_some_and(|s| s.is_empty()),
+        None => {
+            schema.get("properties").is_some()
+                || schema.as_object().is_some_and(serde_json::Map::is_empty)
+        }
     }
 }
 
-fn as_one_field(schema: Value) -> Value {
+fn as_one_field(schema: &Value) -> Value {
     json!({ "type": "object", "properties": { "value": schema }, "required": ["value"] })
 }
 

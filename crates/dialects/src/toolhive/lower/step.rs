@@ -7,7 +7,7 @@ use crate::limits::{
     STEP_NAME_CHARACTERS_MAX, TOOLHIVE_LOOP_ITEMS, TOOLHIVE_LOOP_PARALLEL,
     TOOLHIVE_LOOP_PARALLEL_MAX, TOOLHIVE_STEP_TIMEOUT,
 };
-use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Spanned, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Place, Spanned, Text, codes};
 use onecall_workflow::evaluate::boolean_word;
 use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
@@ -15,6 +15,7 @@ use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Step, Truth,
 };
+use std::collections::BTreeMap;
 
 /// What holds for every step of one composite tool.
 #[derive(Clone, Copy, Debug)]
@@ -70,20 +71,21 @@ impl Context {
                 check_tool(tool, what, diagnostics);
                 Action::Call(Call {
                     tool: ToolName::from(tool.as_str()),
-                    arguments: call.arguments.map_or_else(ValueTemplate::empty_object, |node| {
-                        self.reader.values(node, "", what, diagnostics)
-                    }),
+                    arguments: call
+                        .arguments
+                        .map_or_else(ValueTemplate::empty_object, |node| {
+                            self.reader.values(node, "", what, diagnostics)
+                        }),
                     reading: Reading::ContentMap,
                     idempotent: call.idempotent,
                     tool_place: tool.place().clone(),
+                    argument_places: call.arguments.map(argument_places).unwrap_or_default(),
                 })
             }
             Kind::Elicitation(asked) => {
                 Action::Ask(question::ask(asked, self.reader, what, diagnostics)?)
             }
-            Kind::ForEach(each) => {
-                Action::Each(self.each(each, &name, what, diagnostics)?)
-            }
+            Kind::ForEach(each) => Action::Each(self.each(each, &name, what, diagnostics)?),
         };
         Some(Step {
             name,
@@ -129,7 +131,10 @@ impl Context {
         let collection_what = format!("the collection of {what}");
         let items = self.reader.value(collection, &collection_what, diagnostics);
         check_collection(collection, &items, diagnostics);
-        let iterations = each.max_iterations.as_ref().map_or(0, |stated| stated.value);
+        let iterations = each
+            .max_iterations
+            .as_ref()
+            .map_or(0, |stated| stated.value);
         Some(Each {
             items,
             item_name: item_name.to_owned(),
@@ -166,6 +171,37 @@ impl Context {
             test,
             truth: Truth::Words,
         })
+    }
+}
+
+/// The place of every argument, at every depth, by its path.
+fn argument_places(node: &Node) -> BTreeMap<String, Place> {
+    let mut places = BTreeMap::new();
+    collect_places(node, "", &mut places);
+    places
+}
+
+fn collect_places(node: &Node, path: &str, places: &mut BTreeMap<String, Place>) {
+    match &node.kind {
+        NodeKind::Mapping(entries) => {
+            for entry in entries {
+                let below = if path.is_empty() {
+                    entry.key.to_string()
+                } else {
+                    format!("{path}.{}", entry.key)
+                };
+                collect_places(&entry.value, &below, places);
+                places.insert(below, entry.key.place().clone());
+            }
+        }
+        NodeKind::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let below = format!("{path}[{index}]");
+                collect_places(item, &below, places);
+                places.insert(below, item.place.clone());
+            }
+        }
+        NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::String(_) => {}
     }
 }
 
@@ -208,9 +244,12 @@ fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
     };
     let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
     diagnostics.push(
-        Diagnostic::error(codes::INVALID_NAME, format!("the id `{shown}` of a step {reason}"))
-            .label(id.place(), "not a step id")
-            .help("use letters, digits and `_`, so that templates can read the step"),
+        Diagnostic::error(
+            codes::INVALID_NAME,
+            format!("the id `{shown}` of a step {reason}"),
+        )
+        .label(id.place(), "not a step id")
+        .help("use letters, digits and `_`, so that templates can read the step"),
     );
 }
 
@@ -240,9 +279,12 @@ fn check_item_name(name: &Text, diagnostics: &mut Diagnostics) {
         return;
     };
     diagnostics.push(
-        Diagnostic::error(codes::INVALID_ITEM_NAME, format!("`itemVar: {name}` {reason}"))
-            .label(name.place(), "not an item name")
-            .help("use letters, digits and `_`, such as `item`"),
+        Diagnostic::error(
+            codes::INVALID_ITEM_NAME,
+            format!("`itemVar: {name}` {reason}"),
+        )
+        .label(name.place(), "not an item name")
+        .help("use letters, digits and `_`, such as `item`"),
     );
 }
 

@@ -81,9 +81,11 @@ fn read_property<'n>(
     let is_object = kind.as_ref().is_none_or(|kind| kind.value == "object");
     let source = match (value, below) {
         (Some(value), None) => Some(Source::Value(value)),
-        (None, Some(below)) if is_object => {
-            Some(Source::Properties(read_properties(below, depth + 1, diagnostics)))
-        }
+        (None, Some(below)) if is_object => Some(Source::Properties(read_properties(
+            below,
+            depth + 1,
+            diagnostics,
+        ))),
         (None, Some(below)) => {
             let kind = kind.as_ref().map_or("", |kind| kind.value);
             diagnostics.push(properties_of_no_object(name, below, kind));

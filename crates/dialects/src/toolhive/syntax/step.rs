@@ -69,7 +69,13 @@ const QUESTION_KEYS: [&str; 5] = [
     "onCancel",
     "defaultResponse",
 ];
-const LOOP_KEYS: [&str; 5] = ["collection", "itemVar", "maxParallel", "maxIterations", "step"];
+const LOOP_KEYS: [&str; 5] = [
+    "collection",
+    "itemVar",
+    "maxParallel",
+    "maxIterations",
+    "step",
+];
 
 impl<'n> Step<'n> {
     pub(super) fn read(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Self> {
@@ -83,7 +89,7 @@ impl<'n> Step<'n> {
             (None, true) if fields.optional("type").is_some() => None,
             (None, _) => inferred_kind(&fields, node, diagnostics),
         };
-        let kind = kind.and_then(|kind| read_kind(kind, &mut fields, diagnostics));
+        let kind = kind.map(|kind| read_kind(kind, &mut fields, diagnostics));
         Some(Self::common(fields, id, depends_on, kind, diagnostics))
     }
 
@@ -96,7 +102,13 @@ impl<'n> Step<'n> {
             diagnostics.push(inner_depends_on(entry));
         }
         let kind = read_kind("tool", &mut fields, diagnostics);
-        Some(Self::common(fields, id, Vec::new(), kind, diagnostics))
+        Some(Self::common(
+            fields,
+            id,
+            Vec::new(),
+            Some(kind),
+            diagnostics,
+        ))
     }
 
     fn common(
@@ -161,7 +173,10 @@ fn kind_unclear(node: &Node, meant: &str, has_tool: bool) -> Diagnostic {
     };
     let place = node.get(key).map_or(&node.place, |value| &value.place);
     Diagnostic::error(codes::KEY_NOT_APPLICABLE, message)
-        .label(place, format!("`{key}` belongs to a step of type `{meant}`"))
+        .label(
+            place,
+            format!("`{key}` belongs to a step of type `{meant}`"),
+        )
         .help(format!("add `type: {meant}`, or remove `{key}`"))
 }
 
@@ -169,7 +184,7 @@ fn read_kind<'n>(
     kind: &'static str,
     fields: &mut Fields<'n>,
     diagnostics: &mut Diagnostics,
-) -> Option<Kind<'n>> {
+) -> Kind<'n> {
     let foreign: [&[&'static str]; 2] = match kind {
         "tool" => [&QUESTION_KEYS, &LOOP_KEYS],
         "elicitation" => [&TOOL_KEYS, &LOOP_KEYS],
@@ -182,7 +197,7 @@ fn read_kind<'n>(
             diagnostics.push(foreign_key(entry, kind));
         }
     }
-    Some(match kind {
+    match kind {
         "tool" => {
             let arguments = fields.optional("arguments");
             Kind::Tool(Call {
@@ -204,7 +219,7 @@ fn read_kind<'n>(
             default_response: fields.entry("defaultResponse").map(|entry| &entry.value),
         }),
         _ => Kind::ForEach(read_loop(fields, diagnostics)),
-    })
+    }
 }
 
 fn read_loop<'n>(fields: &mut Fields<'n>, diagnostics: &mut Diagnostics) -> Loop<'n> {

@@ -1,0 +1,242 @@
+//! The command line as written. What the flags mean is in `wire` and in each command.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Many tools, one call: publish workflows over MCP tools as tools of their own.
+#[derive(Debug, Parser)]
+#[command(
+    name = "onecall",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// How much to log to stderr: error, warn, info, debug, or a filter such as `onecall_engine=debug`
+    #[arg(
+        long,
+        global = true,
+        env = "ONECALL_LOG",
+        default_value = "warn",
+        value_name = "FILTER"
+    )]
+    pub(crate) log_level: String,
+    /// Log as text or as one JSON object a line
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    pub(crate) log: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check files and report every fault at once
+    #[command(alias = "validate")]
+    Check(CheckArgs),
+    /// Call a workflow or tool once and print its result
+    #[command(alias = "run")]
+    Call(CallArgs),
+    /// Publish workflows as an MCP server
+    Serve(ServeArgs),
+    /// Look at runs, answer their questions, stop them
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// The built-in MCP backend, for trying things out
+    Demo(DemoArgs),
+    /// Try a Go template
+    Render(RenderArgs),
+    /// Explain a diagnostic code
+    Explain(ExplainArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Files or directories
+    #[arg(required_unless_present = "config", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A file, as other tools spell it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub(crate) format: CheckFormat,
+    /// Treat warnings as faults
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    Text,
+    Json,
+    Sarif,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// Paths, then the tool, then arguments: `key=text` or `key:=json`
+    #[arg(required = true, value_name = "PATH… TOOL KEY=VALUE…")]
+    pub(crate) words: Vec<String>,
+    /// All arguments as one JSON object, or `-` to read it from stdin
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args_json: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Files or directories with backends and workflows
+    #[arg(required_unless_present = "demo", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[arg(long, default_value_t = 4483)]
+    pub(crate) port: u16,
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Serve one client over stdin and stdout instead of HTTP
+    #[arg(long, conflicts_with_all = ["port", "host"])]
+    pub(crate) stdio: bool,
+    /// Add the built-in demo backend and its example workflows
+    #[arg(long)]
+    pub(crate) demo: bool,
+    /// Serve beyond loopback without authentication
+    #[arg(long)]
+    pub(crate) allow_anonymous: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Where runs are kept [default: onecall.db in the state folder of the user]
+    #[arg(long, env = "ONECALL_STORE", value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+    /// Keep runs in memory only
+    #[arg(long, conflicts_with = "store")]
+    pub(crate) ephemeral: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List runs, newest first
+    List(RunsListArgs),
+    /// Show what a run did, step by step
+    Show(RunsShowArgs),
+    /// Answer a question, or decide about a call whose outcome is unknown
+    Answer(RunsAnswerArgs),
+    /// Stop a run
+    Cancel(RunsCancelArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsStoreArgs {
+    /// The store to look into [default: onecall.db in the state folder of the user]
+    #[arg(long, env = "ONECALL_STORE", value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsListArgs {
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+    #[arg(long)]
+    pub(crate) workflow: Option<String>,
+    /// running, waiting, held, completed, failed, timed_out or cancelled; may be repeated
+    #[arg(long = "state", value_name = "STATE")]
+    pub(crate) states: Vec<String>,
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: usize,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsShowArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one flag a decision, of which one may be given"
+)]
+pub(crate) struct RunsAnswerArgs {
+    pub(crate) run: String,
+    /// The step that asks or is held; for one item of a loop `step[3]`
+    pub(crate) step: String,
+    /// Fields of the answer: `key=text` or `key:=json`
+    pub(crate) fields: Vec<String>,
+    /// Decline the question
+    #[arg(long, group = "decision")]
+    pub(crate) decline: bool,
+    /// Cancel the question
+    #[arg(long, group = "decision")]
+    pub(crate) cancel: bool,
+    /// Held: make the call again, under the same idempotency key
+    #[arg(long, group = "decision")]
+    pub(crate) retry: bool,
+    /// Held: the call happened, and this is its result
+    #[arg(long, group = "decision", value_name = "JSON")]
+    pub(crate) result: Option<String>,
+    /// Held: give the call up; the step fails
+    #[arg(long, group = "decision")]
+    pub(crate) fail: bool,
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsCancelArgs {
+    pub(crate) run: String,
+    #[arg(long, default_value = "asked for on the command line")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Serve over HTTP on this loopback port instead of stdio; 0 picks a free one
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
+    /// Append one line for each executed call
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ledger: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenderArgs {
+    /// The template text
+    #[arg(required_unless_present = "lines")]
+    pub(crate) template: Option<String>,
+    /// A JSON file with the data, or `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = RenderMode::Workflow)]
+    pub(crate) mode: RenderMode,
+    /// Read one JSON object a line and answer one a line
+    #[arg(long, conflicts_with_all = ["template", "data"])]
+    pub(crate) lines: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RenderMode {
+    Go,
+    Workflow,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A code such as WF014
+    pub(crate) code: String,
+}

@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub(crate) mod call;
+pub(crate) mod check;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod render;
+pub(crate) mod runs;
+pub(crate) mod serve;

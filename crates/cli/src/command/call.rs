@@ -1,0 +1,169 @@
+//! `onecall call`: one call of a workflow or tool; progress on stderr, the result as JSON on stdout.
+
+use crate::args::CallArgs;
+use crate::exit::Exit;
+use crate::{print, progress, values, wire};
+use anyhow::{Context, bail};
+use onecall_runtime::calls::{Moved, Reply, Request, RunHandle};
+use onecall_runtime::runtime::Runtime;
+use serde_json::Value;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Limit: bytes of arguments read from stdin.
+const STDIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
+    let words = Words::split(&args.words)?;
+    let arguments = arguments(&args, &words.rest)?;
+    let loaded = wire::load(&words.paths)?;
+    wire::report(&loaded);
+    if loaded.diagnostics.has_errors() {
+        return Ok(Exit::Failed);
+    }
+    let journal = wire::open_store(&args.store)?;
+    let runtime = wire::start(loaded, journal).await?;
+    let exit = call(&runtime, &words.tool, arguments).await;
+    runtime.shutdown(Duration::from_millis(100)).await;
+    exit
+}
+
+/// The words of the command line, told apart.
+struct Words {
+    paths: Vec<PathBuf>,
+    tool: String,
+    rest: Vec<String>,
+}
+
+impl Words {
+    /// Everything before the tool that exists as a file or directory is a path.
+    fn split(words: &[String]) -> anyhow::Result<Self> {
+        let rest_at = words.iter().position(|word| values::is_assignment(word));
+        let (names, rest) = words.split_at(rest_at.unwrap_or(words.len()));
+        let Some((tool, paths)) = names.split_last() else {
+            bail!("no tool is named; write `onecall call PATH TOOL key=value`");
+        };
+        if paths.is_empty() {
+            bail!("no path is named; write `onecall call PATH {tool} key=value`");
+        }
+        Ok(Self {
+            paths: paths.iter().map(PathBuf::from).collect(),
+            tool: tool.clone(),
+            rest: rest.to_vec(),
+        })
+    }
+}
+
+fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
+    let mut object = match args.args_json.as_deref() {
+        None => serde_json::Map::new(),
+        Some(text) => {
+            let text = if text == "-" {
+                read_stdin()?
+            } else {
+                text.to_owned()
+            };
+            match serde_json::from_str(&text).context("--args-json is not JSON")? {
+                Value::Object(object) => object,
+                _ => bail!("--args-json must be a JSON object"),
+            }
+        }
+    };
+    object.extend(values::object(rest)?);
+    Ok(Value::Object(object))
+}
+
+fn read_stdin() -> anyhow::Result<String> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(STDIN_BYTES_MAX)
+        .read_to_string(&mut text)
+        .context("cannot read the arguments from stdin")?;
+    Ok(text)
+}
+
+async fn call(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {
+    let published = runtime.settled().await;
+    let known = published.find(tool).is_some() || published.withheld_reason(tool).is_some();
+    if !known {
+        let names = published.tools.iter().map(|tool| tool.name.as_str());
+        let near = onecall_source::suggest(tool, names.clone());
+        print::err(format!("error: no tool is named `{tool}`"));
+        match near {
+            Some(near) => print::err(format!("  = help: a tool named `{near}` exists")),
+            None => print::err(format!(
+                "  = help: published: {}",
+                names.collect::<Vec<_>>().join(", ")
+            )),
+        }
+        return Ok(Exit::NothingSelected);
+    }
+    match runtime.call(Request::new(tool, arguments)).await {
+        Reply::Result(result) => print_result(&result),
+        Reply::Started(handle) => follow(handle).await,
+        Reply::Rpc { code, message, .. } => {
+            print::err(format!("error: the backend answered {code}: {message}"));
+            Ok(Exit::Failed)
+        }
+        Reply::UnknownTool => Ok(Exit::NothingSelected),
+    }
+}
+
+async fn follow(mut handle: RunHandle) -> anyhow::Result<Exit> {
+    let mut progress = progress::Lines::new(&handle.id);
+    let stop = wire::stop_on_signals();
+    let standing = loop {
+        tokio::select! {
+            moved = handle.moved() => match moved {
+                Moved::Events(seen) => progress.show(&seen),
+                Moved::Rests(standing) => break standing,
+            },
+            () = stop.cancelled() => {
+                handle.cancel("interrupted").await;
+                let _ = handle.result().await;
+                print::err(format!("run {} was cancelled", handle.id));
+                return Ok(Exit::Interrupted);
+            }
+        }
+    };
+    if let Some(result) = standing.result {
+        return print_result(&result);
+    }
+    progress::waiting(&standing);
+    Ok(Exit::Waiting)
+}
+
+/// The structured result, or the text, on stdout; a failure's text on stderr.
+fn print_result(result: &Value) -> anyhow::Result<Exit> {
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    let texts = result
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let text = onecall_mcp::text_of(texts);
+    if is_error {
+        print::err(format!("error: {text}"));
+    }
+    let failure = result
+        .get("_meta")
+        .and_then(|meta| meta.get(onecall_mcp::meta::ERROR));
+    match result.get("structuredContent") {
+        Some(structured) => print::out(serde_json::to_string_pretty(structured)?),
+        None if is_error => print::out(serde_json::to_string_pretty(failure.unwrap_or(result))?),
+        None => print::out(text),
+    }
+    Ok(if is_error { exit_of(failure) } else { Exit::Ok })
+}
+
+/// A backend that cannot be reached has an exit code of its own.
+fn exit_of(failure: Option<&Value>) -> Exit {
+    let category = failure
+        .and_then(|failure| failure.get("category"))
+        .and_then(Value::as_str);
+    if category == Some("transport") {
+        Exit::Unreachable
+    } else {
+        Exit::Failed
+    }
+}

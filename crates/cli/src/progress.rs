@@ -1,0 +1,136 @@
+//! The progress of a run as lines on stderr: one when a step starts, one when it ends.
+
+use crate::print;
+use onecall_engine::event::{Event, Status, What};
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_runtime::runs::{Seen, Standing};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub(crate) struct Lines {
+    started: BTreeMap<u32, Timestamp>,
+    finished: bool,
+}
+
+impl Lines {
+    pub(crate) fn new(run: &RunId) -> Self {
+        print::err(format!("run {run}"));
+        Self {
+            started: BTreeMap::new(),
+            finished: false,
+        }
+    }
+
+    pub(crate) fn show(&mut self, seen: &Seen) {
+        for event in &seen.events {
+            self.line(event, &seen.steps);
+        }
+    }
+
+    fn line(&mut self, event: &Event, steps: &[String]) {
+        let name = |step: u32| steps.get(step as usize).map_or("?", String::as_str);
+        match &event.what {
+            What::AttemptStarted { call, .. } => {
+                self.started.entry(call.step).or_insert(event.at);
+                if call.item.is_none() && call.attempt == 0 {
+                    print::err(format!("  ▸ {}", name(call.step)));
+                } else if call.attempt > 0 {
+                    print::err(format!(
+                        "  ↻ {} (attempt {})",
+                        name(call.step),
+                        call.attempt + 1
+                    ));
+                }
+            }
+            What::ItemsAre { step, items, .. } => {
+                self.started.entry(*step).or_insert(event.at);
+                print::err(format!("  ▸ {} ({} items)", name(*step), items.len()));
+            }
+            What::StepEnded {
+                step,
+                status,
+                failure,
+                reason,
+                ..
+            } => {
+                let took = self
+                    .started
+                    .get(step)
+                    .map(|started| event.at.since(*started));
+                let took = took
+                    .map(|took| format!(" {}", duration(took)))
+                    .unwrap_or_default();
+                let why = failure.as_ref().map(|failure| failure.message.as_str());
+                let why = why
+                    .or(reason.as_deref())
+                    .map(|why| format!(": {why}"))
+                    .unwrap_or_default();
+                print::err(format!("  {} {}{took}{why}", sign(*status), name(*step)));
+            }
+            What::RetryAt { call, due } => {
+                let wait = duration(due.since(event.at));
+                print::err(format!("  … {} again in {wait}", name(call.step)));
+            }
+            What::QuestionAsked { step, message, .. } => {
+                print::err(format!("  ? {}: {message}", name(*step)));
+            }
+            What::Held { slot, reason } => {
+                print::err(format!("  ! {} is held: {reason}", name(slot.step)));
+            }
+            What::RunEnded { .. } => self.finished = true,
+            What::RunStarted { .. }
+            | What::AttemptEnded { .. }
+            | What::ItemEnded { .. }
+            | What::AnswerRefused { .. }
+            | What::QuestionAnswered { .. }
+            | What::ClockStopped
+            | What::ClockStarted { .. }
+            | What::DefaultUsed { .. }
+            | What::HeldResolved { .. }
+            | What::RemainingSkipped { .. }
+            | What::CancelAsked { .. }
+            | What::Note { .. } => {}
+        }
+    }
+}
+
+pub(crate) fn sign(status: Status) -> &'static str {
+    match status {
+        Status::Completed => "✓",
+        Status::Failed => "✗",
+        Status::Skipped => "–",
+        Status::Cancelled => "⊘",
+        Status::Running => "▸",
+        Status::Pending => "·",
+    }
+}
+
+/// Milliseconds up to ten seconds, then seconds.
+pub(crate) fn duration(duration: Duration) -> String {
+    if duration < Duration::from_secs(10) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{:.1} s", duration.as_secs_f64())
+    }
+}
+
+/// Says what a run waits for, and how to move it on.
+pub(crate) fn waiting(standing: &Standing) {
+    let run = &standing.run;
+    for question in &standing.questions {
+        print::err(format!(
+            "run {run} waits for a person: {}",
+            question.message
+        ));
+        print::err(format!(
+            "  = help: onecall runs answer {run} {} key=value",
+            question.step
+        ));
+    }
+    for reason in &standing.held {
+        print::err(format!("run {run} is held: {reason}"));
+        print::err(format!(
+            "  = help: onecall runs show {run}, then onecall runs answer {run} STEP --retry"
+        ));
+    }
+}

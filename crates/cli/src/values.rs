@@ -1,0 +1,55 @@
+//! `key=text` and `key:=json` on the command line.
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+
+/// Reads words into an object; `a.b=1` sets a field of an object inside.
+pub(crate) fn object(words: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let mut object = Map::new();
+    for word in words {
+        let Some((key, text)) = word.split_once('=') else {
+            bail!("`{word}` is neither `key=text` nor `key:=json`");
+        };
+        let (key, value) = match key.strip_suffix(':') {
+            None => (key, Value::from(text)),
+            Some(key) => {
+                let value = serde_json::from_str(text)
+                    .with_context(|| format!("the value of `{key}` is not JSON: `{text}`"))?;
+                (key, value)
+            }
+        };
+        if key.is_empty() {
+            bail!("`{word}` has no key");
+        }
+        object.insert(key.to_owned(), value);
+    }
+    Ok(object)
+}
+
+/// Whether a word is an argument rather than a name.
+pub(crate) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(key, _)| {
+        let key = key.strip_suffix(':').unwrap_or(key);
+        !key.is_empty() && !key.contains(['/', '\\'])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_become_an_object() {
+        let words = [
+            "who=Ada".to_owned(),
+            "n:=3".to_owned(),
+            "url=a=b".to_owned(),
+        ];
+        let expected = json!({ "who": "Ada", "n": 3, "url": "a=b" });
+        assert_eq!(Value::Object(object(&words).unwrap()), expected);
+        assert!(object(&["bare".to_owned()]).is_err());
+        assert!(object(&["n:=x".to_owned()]).is_err());
+        assert!(is_assignment("a:=1") && !is_assignment("./a=b/c") && !is_assignment("greet"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Settings become the options of each crate; files, environment, store and signals are met here only.
+
+use crate::args::StoreArgs;
+use crate::print;
+use anyhow::{Context, bail};
+use onecall_config::settings::{Server, Settings, Transport};
+use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::Journal;
+use onecall_journal::{MemoryStore, Retention};
+use onecall_runtime::runtime::{Options, Runtime};
+use onecall_runtime::sources;
+use onecall_source::render::{self, TextOptions};
+use onecall_source::{Diagnostics, SourceMap};
+use onecall_workflow::policy::Durability;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
+
+/// How long the first list waits for backends that are still connecting.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(2);
+
+/// Without a store for heartbeats to reach, a lease is a formality.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Everything the paths say.
+pub(crate) struct Loaded {
+    pub(crate) sources: SourceMap,
+    pub(crate) settings: Option<Settings>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
+    Ok(understand(sources::collect(paths)?))
+}
+
+pub(crate) fn understand(collected: sources::Collected) -> Loaded {
+    let mut diagnostics = collected.diagnostics;
+    let environment = |name: &str| std::env::var(name).ok();
+    let options = onecall_config::Options {
+        environment: &environment,
+    };
+    let (mut settings, faults) =
+        onecall_config::read(&collected.sources, &collected.inputs, &options);
+    diagnostics.append(faults);
+    name_this_program(settings.as_mut());
+    diagnostics.sort();
+    Loaded {
+        sources: collected.sources,
+        settings,
+        diagnostics,
+    }
+}
+
+/// A backend whose command is `onecall` is this very program, whether it is on the PATH or not.
+fn name_this_program(settings: Option<&mut Settings>) {
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let servers = settings
+        .into_iter()
+        .flat_map(|settings| &mut settings.servers);
+    for backend in servers.flat_map(|server| &mut server.backends) {
+        if let Transport::Stdio { command, .. } = &mut backend.transport
+            && command == "onecall"
+        {
+            *command = program.display().to_string();
+        }
+    }
+}
+
+/// Draws all diagnostics on stderr, with a summary where there are any.
+pub(crate) fn report(loaded: &Loaded) {
+    let color = print::stderr_color(std::env::var_os("NO_COLOR").is_some());
+    let options = TextOptions {
+        color,
+        ..TextOptions::default()
+    };
+    for fault in &loaded.diagnostics {
+        print::err(render::text(fault, &loaded.sources, options).trim_end());
+        print::err("");
+    }
+    if !loaded.diagnostics.is_empty() {
+        print::err(render::summary(&loaded.diagnostics));
+    }
+}
+
+/// The one server that `call` and `serve` work with.
+pub(crate) fn server(settings: Option<Settings>) -> anyhow::Result<(Server, Option<Durability>)> {
+    let Some(settings) = settings else {
+        bail!("nothing usable was found in the paths")
+    };
+    let durability = settings.durability;
+    let mut servers = settings.servers.into_iter();
+    match (servers.next(), servers.next()) {
+        (Some(server), None) => Ok((server, durability)),
+        (None, _) => bail!("the paths hold no backends and no workflows"),
+        (Some(first), Some(second)) => bail!(
+            "the paths hold several servers (`{}`, `{}`, …); name the files of one",
+            first.name,
+            second.name
+        ),
+    }
+}
+
+pub(crate) async fn start(loaded: Loaded, journal: Arc<dyn Journal>) -> anyhow::Result<Runtime> {
+    let (server, durability) = server(loaded.settings)?;
+    start_server(server, durability, journal).await
+}
+
+pub(crate) async fn start_server(
+    server: Server,
+    durability: Option<Durability>,
+    journal: Arc<dyn Journal>,
+) -> anyhow::Result<Runtime> {
+    let options = Options {
+        server,
+        journal,
+        durability: durability.unwrap_or(Durability::Async),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        first_list_wait: FIRST_LIST_WAIT,
+    };
+    Ok(Runtime::start(options).await?)
+}
+
+pub(crate) fn open_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+    if args.ephemeral {
+        let store = MemoryStore::new(Retention::default());
+        return Ok(Arc::new(store.open(now(), LEASE)));
+    }
+    let path = store_path(args.store.as_deref())?;
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+    }
+    Ok(onecall_journal::open(onecall_journal::Options::new(
+        path,
+        now(),
+    ))?)
+}
+
+/// As `open_store`, for commands that look and must not create.
+pub(crate) fn open_existing_store(store: Option<&Path>) -> anyhow::Result<Arc<dyn Journal>> {
+    let path = store_path(store)?;
+    if !path.exists() {
+        bail!(
+            "there is no store at `{}`; give --store FILE",
+            path.display()
+        );
+    }
+    Ok(onecall_journal::open(onecall_journal::Options::new(
+        path,
+        now(),
+    ))?)
+}
+
+/// The store that was named, or the one in the state folder of the user.
+fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(store) = store {
+        return Ok(store.to_owned());
+    }
+    let folder = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    match folder.filter(|folder| folder.is_absolute()).or_else(home) {
+        Some(folder) => Ok(folder.join("onecall").join("onecall.db")),
+        None => bail!("no home folder is known; give --store FILE or --ephemeral"),
+    }
+}
+
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// Cancelled by the first SIGINT or SIGTERM; a second one ends the process at once.
+pub(crate) fn stop_on_signals() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    tokio::spawn(async move {
+        signal().await;
+        told.cancel();
+        signal().await;
+        end_now();
+    });
+    stop
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the second signal ends at once, whatever still runs"
+)]
+fn end_now() -> ! {
+    std::process::exit(130)
+}
+
+async fn signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

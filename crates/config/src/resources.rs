@@ -1,0 +1,189 @@
+//! Kubernetes resources from files: indexed by kind, namespace and name, then turned into servers.
+//! What a cluster would find by itself has to be among the files.
+
+mod backends;
+mod envelope;
+mod server;
+mod tool_config;
+
+pub(crate) use envelope::{Resource, ResourceKind, resources_of};
+pub(crate) use tool_config::ToolConfigs;
+
+use crate::settings::{Backend, Server};
+use crate::substitute::Environment;
+use onecall_dialects::toolhive as dialect;
+use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
+use onecall_workflow::expression::GoOptions;
+use onecall_workflow::workflow::Workflow;
+use std::collections::BTreeMap;
+
+/// A definition resource and what became of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub(crate) name: Text,
+    pub(crate) namespace: String,
+    pub(crate) workflow: Option<Workflow>,
+    pub(crate) referenced_by: Vec<String>,
+}
+
+/// What is needed to read resources.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) environment: &'a Environment<'a>,
+    pub(crate) templates: GoOptions,
+    /// Backends that other files give; every server may use them.
+    pub(crate) loose: &'a [Backend],
+}
+
+/// Everything resources gave.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) definitions: Vec<Definition>,
+}
+
+pub(crate) fn load(
+    resources: &[Resource<'_>],
+    context: Context<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Loaded {
+    check_unique(resources, diagnostics);
+    let tool_configs = ToolConfigs::read(resources, diagnostics);
+    let mut definitions: Vec<Definition> = resources
+        .iter()
+        .filter(|resource| resource.kind == ResourceKind::Definition)
+        .filter_map(|resource| definition(resource, context.templates, diagnostics))
+        .collect();
+    let members = backends::read(resources, context.environment, &tool_configs, diagnostics);
+    let mut servers = Vec::new();
+    for resource in resources {
+        if resource.kind == ResourceKind::Server {
+            let subject = server::Subject {
+                resource,
+                context,
+                members: &members,
+                tool_configs: &tool_configs,
+                resources,
+            };
+            servers.extend(subject.read(&mut definitions, diagnostics));
+        }
+    }
+    for definition in &definitions {
+        if definition.referenced_by.is_empty() {
+            diagnostics.push(unreferenced(definition));
+        }
+    }
+    Loaded {
+        servers,
+        definitions,
+    }
+}
+
+fn definition(
+    resource: &Resource<'_>,
+    templates: GoOptions,
+    diagnostics: &mut Diagnostics,
+) -> Option<Definition> {
+    let version = ["app.kubernetes.io/version", "version"]
+        .iter()
+        .find_map(|key| resource.labels.get(*key).cloned());
+    let options = dialect::Options {
+        go: templates,
+        home: dialect::Home::Resource,
+        labels: resource.labels.clone(),
+        version,
+    };
+    let name = resource.name?.clone();
+    let workflow = resource
+        .spec(diagnostics)
+        .and_then(|spec| dialect::read(spec, &options, diagnostics));
+    Some(Definition {
+        name,
+        namespace: resource.namespace.clone(),
+        workflow,
+        referenced_by: Vec::new(),
+    })
+}
+
+/// Publishes the definitions that a server refers to.
+pub(crate) fn publish(
+    references: &[Text],
+    namespace: &str,
+    server: &mut Server,
+    definitions: &mut [Definition],
+    diagnostics: &mut Diagnostics,
+) {
+    for reference in references {
+        let found = definitions.iter_mut().find(|definition| {
+            definition.namespace == namespace && *definition.name == **reference
+        });
+        if let Some(definition) = found {
+            definition.referenced_by.push(server.name.clone());
+            server.workflows.extend(definition.workflow.clone());
+            continue;
+        }
+        let names = definitions.iter().filter(|own| own.namespace == namespace);
+        let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
+        let kind = ResourceKind::Definition.as_str();
+        diagnostics.push(not_found(reference, kind, namespace, &names));
+    }
+}
+
+fn check_unique(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
+    let mut first: BTreeMap<(ResourceKind, &str, &str), &Text> = BTreeMap::new();
+    for resource in resources {
+        let Some(name) = resource.name else { continue };
+        let key = (resource.kind, resource.namespace.as_str(), name.as_str());
+        match first.get(&key) {
+            None => {
+                first.insert(key, name);
+            }
+            Some(earlier) => diagnostics.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_RESOURCE,
+                    format!(
+                        "two resources are {} `{}/{name}`",
+                        resource.kind.as_str(),
+                        resource.namespace
+                    ),
+                )
+                .label(name.place(), "this name is taken")
+                .secondary(earlier.place(), "first used here")
+                .help("remove or rename one of them"),
+            ),
+        }
+    }
+}
+
+/// A reference that leads nowhere.
+pub(crate) fn not_found(
+    reference: &Text,
+    kind: &str,
+    namespace: &str,
+    names: &[&str],
+) -> Diagnostic {
+    let diagnostic = Diagnostic::error(
+        codes::UNKNOWN_RESOURCE,
+        format!("no {kind} is named `{reference}` in namespace `{namespace}`"),
+    )
+    .label(reference.place(), "no such resource among the files");
+    match suggest(reference, names.iter().copied()) {
+        Some(near) => diagnostic.help(format!("one named `{near}` exists")),
+        None => diagnostic.help("give the file of the resource too"),
+    }
+}
+
+fn unreferenced(definition: &Definition) -> Diagnostic {
+    Diagnostic::remark(
+        codes::UNREFERENCED,
+        format!(
+            "no server refers to `{}`, so it is not published",
+            definition.name
+        ),
+    )
+    .label(definition.name.place(), "defined here")
+    .help(format!(
+        "add `compositeToolRefs: [{{name: {}}}]` to a VirtualMCPServer of namespace `{}`",
+        definition.name, definition.namespace
+    ))
+}

@@ -1,0 +1,189 @@
+//! A `VirtualMCPServer`: its group, its configuration, the definitions it publishes.
+
+use super::backends::Member;
+use super::{Context, Definition, Resource, ResourceKind, ToolConfigs, publish};
+use crate::backend::Reader;
+use crate::keys;
+use crate::settings::{Backend, Server};
+use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
+use onecall_dialects::toolhive::Home;
+use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes};
+
+pub(super) struct Subject<'a> {
+    pub(super) resource: &'a Resource<'a>,
+    pub(super) context: Context<'a>,
+    pub(super) members: &'a [Member],
+    pub(super) tool_configs: &'a ToolConfigs,
+    pub(super) resources: &'a [Resource<'a>],
+}
+
+/// Keys that say how a cluster runs the server.
+const INERT: [&str; 11] = [
+    "passthroughHeaders",
+    "serviceType",
+    "sessionAffinity",
+    "serviceAccount",
+    "podTemplateSpec",
+    "telemetryConfigRef",
+    "embeddingServerRef",
+    "replicas",
+    "sessionStorage",
+    "imagePullSecrets",
+    "telemetry",
+];
+
+impl Subject<'_> {
+    pub(super) fn read(
+        &self,
+        definitions: &mut [Definition],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Server> {
+        let spec = self.resource.spec(diagnostics)?;
+        let mut fields = Fields::read(spec, "a VirtualMCPServer", diagnostics)?;
+        let group = read_reference(fields.optional("groupRef"), "groupRef", diagnostics);
+        let mut references = read_references(&mut fields, "compositeToolRefs", diagnostics);
+        if let Some(own) = fields.optional_fields("incomingAuth", diagnostics) {
+            incoming(own, diagnostics);
+        }
+        if let Some(own) = fields.optional_fields("outgoingAuth", diagnostics) {
+            outgoing(own, diagnostics);
+        }
+        let why = "callers would not be authenticated";
+        refuse(&mut fields, "authServerConfig", why, diagnostics);
+        keys::warn_inert(&mut fields, "spec.", &INERT, diagnostics);
+        let config = fields.optional("config").map(|node| {
+            let reader = Reader {
+                environment: self.context.environment,
+                directory: "",
+            };
+            let context = toolhive::Context {
+                reader: &reader,
+                templates: self.context.templates,
+                home: Home::Resource,
+                tool_configs: self.tool_configs,
+            };
+            toolhive::read(node, context, diagnostics)
+        });
+        fields.finish(diagnostics);
+        let config = config.unwrap_or_default();
+        references.extend(config.tool_refs.iter().cloned());
+        let group = group.or_else(|| config.group.clone());
+        let mut server = self.assemble(config, group.as_ref(), diagnostics)?;
+        let namespace = &self.resource.namespace;
+        publish(
+            &references,
+            namespace,
+            &mut server,
+            definitions,
+            diagnostics,
+        );
+        Some(server)
+    }
+
+    fn assemble(
+        &self,
+        config: Toolhive,
+        group: Option<&Text>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Server> {
+        let name = self.resource.name?;
+        let mut aggregation = config.aggregation.unwrap_or_default();
+        let mut backends: Vec<Backend> = config.backends;
+        let explicit = !backends.is_empty();
+        if let (Some(group), false) = (group, explicit) {
+            self.check_group(group, diagnostics);
+            for member in self.members {
+                let own_group = member.group.as_ref().is_some_and(|own| **own == **group);
+                if own_group && member.namespace == self.resource.namespace {
+                    backends.push(member.backend.clone());
+                    let known = aggregation
+                        .rules
+                        .iter()
+                        .any(|rule| rule.backend == member.backend.name);
+                    aggregation
+                        .rules
+                        .extend(member.rule.clone().filter(|_| !known));
+                }
+            }
+        }
+        backends.extend(self.context.loose.iter().cloned());
+        if backends.is_empty() {
+            diagnostics.push(no_backends(name, group));
+        }
+        Some(Server {
+            name: name.to_string(),
+            backends,
+            workflows: config.workflows,
+            aggregation,
+            ..Server::default()
+        })
+    }
+
+    /// A group may be left out of the files; one that is there in another namespace is a mistake.
+    fn check_group(&self, group: &Text, diagnostics: &mut Diagnostics) {
+        let named = |own: &&Resource<'_>| {
+            own.kind == ResourceKind::Group && own.name.is_some_and(|name| **name == **group)
+        };
+        let mut elsewhere = self.resources.iter().filter(named).peekable();
+        if elsewhere.peek().is_some()
+            && !elsewhere.any(|own| own.namespace == self.resource.namespace)
+        {
+            let namespace = &self.resource.namespace;
+            diagnostics.push(super::not_found(group, "MCPGroup", namespace, &[]));
+        }
+    }
+}
+
+fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
+    let kind = fields.entry("type");
+    let choice = fields.optional_choice("type", &["anonymous", "oidc"], diagnostics);
+    if let (Some(choice), Some(entry)) = (choice, kind)
+        && choice.value == "oidc"
+    {
+        let why = "tokens of callers would not be checked";
+        diagnostics.push(keys::refused(entry, "incomingAuth.type: oidc", why));
+    }
+    fields.entry("oidcConfigRef");
+    fields.entry("oidcConfig");
+    for key in ["authzConfig", "authzConfigRef"] {
+        refuse(
+            &mut fields,
+            key,
+            "callers would not be authorised",
+            diagnostics,
+        );
+    }
+    fields.finish(diagnostics);
+}
+
+fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
+    fields.optional_choice("source", &["discovered", "inline"], diagnostics);
+    for key in ["default", "backends"] {
+        let Some(entry) = fields.entry(key) else {
+            continue;
+        };
+        let kind = entry
+            .value
+            .get("type")
+            .and_then(|kind| kind.as_text().cloned());
+        if kind.is_none_or(|kind| kind != "discovered") && !entry.value.is_null() {
+            let why = "backends would be called without these credentials";
+            let path = format!("outgoingAuth.{key}");
+            diagnostics.push(keys::refused(entry, &path, why));
+        }
+    }
+    fields.finish(diagnostics);
+}
+
+fn no_backends(name: &Text, group: Option<&Text>) -> Diagnostic {
+    let message = match group {
+        Some(group) => {
+            format!("server `{name}` has no backends: no member of group `{group}` was given")
+        }
+        None => format!("server `{name}` has no group and no backends"),
+    };
+    let place = group.map_or(name.place(), |group| group.place());
+    Diagnostic::warning(codes::NO_BACKENDS, message)
+        .label(place, "no backends")
+        .help("give the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer), `--backend NAME=URL`, or `--mcp-config mcp.json`")
+}

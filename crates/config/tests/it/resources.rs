@@ -1,0 +1,176 @@
+//! Kubernetes resources from files: servers, definitions, members of groups, and their status.
+
+use crate::world::{load, status_of};
+use onecall_config::settings::Transport;
+use serde_json::json;
+
+const SERVER: &str = r#"
+apiVersion: toolhive.stacklok.dev/v1alpha1
+kind: VirtualMCPServer
+metadata: {name: production-vmcp, namespace: prod}
+spec:
+  config:
+    groupRef: backends
+  compositeToolRefs:
+    - name: deploy-app
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPServerEntry
+metadata: {name: kubectl, namespace: prod}
+spec:
+  groupRef: backends
+  remoteUrl: http://127.0.0.1:9001/sse
+  transport: sse
+  headerForward: {addPlaintextHeaders: {X-Team: "${TOKEN}"}}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPServer
+metadata: {name: slack, namespace: prod}
+spec: {groupRef: {name: backends}, image: slack, transport: stdio, proxyMode: streamable-http, toolConfigRef: {name: few}}
+status: {url: "http://127.0.0.1:9002/mcp", phase: Running}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPServer
+metadata: {name: other, namespace: elsewhere}
+spec: {groupRef: {name: backends}, image: other}
+status: {url: "http://127.0.0.1:9003/mcp"}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPToolConfig
+metadata: {name: few, namespace: prod}
+spec: {toolsFilter: [send], toolsOverride: {send: {name: post}}}
+"#;
+
+fn definition(steps: &str) -> String {
+    format!(
+        "apiVersion: toolhive.stacklok.dev/v1alpha1\nkind: VirtualMCPCompositeToolDefinition\nmetadata:\n  name: deploy-app\n  namespace: prod\n  generation: 3\n  labels: {{app.kubernetes.io/version: 1.2.0}}\nspec:\n  name: deploy_app\n  description: deploys\n  steps:\n{steps}"
+    )
+}
+
+const SOUND: &str = "  - {id: apply, tool: kubectl.apply}\n";
+
+#[test]
+fn a_server_takes_members_of_its_group_and_definitions_it_names() {
+    let settings = load(&[("server.yaml", SERVER), ("def.yaml", &definition(SOUND))]).sound();
+    let [server] = settings.servers.as_slice() else {
+        panic!("one server")
+    };
+    assert_eq!(server.name, "production-vmcp");
+    let names: Vec<&str> = server
+        .backends
+        .iter()
+        .map(|own| own.name.as_str())
+        .collect();
+    assert_eq!(names, ["kubectl", "slack"]);
+    assert_eq!(
+        server.backends[0].transport,
+        Transport::Sse {
+            url: "http://127.0.0.1:9001/sse".to_owned(),
+            headers: vec![("X-Team".to_owned(), "secret".to_owned())],
+        }
+    );
+    let [workflow] = server.workflows.as_slice() else {
+        panic!("one workflow")
+    };
+    assert_eq!(workflow.name, "deploy_app");
+    assert_eq!(workflow.version.as_deref(), Some("1.2.0"));
+    let [rule] = server.aggregation.rules.as_slice() else {
+        panic!("one rule")
+    };
+    assert_eq!(rule.filter, Some(vec!["send".to_owned()]));
+    assert_eq!(rule.overrides["send"].name.as_deref(), Some("post"));
+}
+
+#[test]
+fn several_servers_stay_apart() {
+    let second = SERVER.replace("production-vmcp", "staging-vmcp");
+    let second = second.split("---").next().unwrap();
+    let files = [
+        ("a.yaml", SERVER),
+        ("b.yaml", second),
+        ("c.yaml", &definition(SOUND)),
+    ];
+    let settings = load(&files).sound();
+    assert_eq!(settings.servers.len(), 2);
+    assert_eq!(settings.servers[1].workflows.len(), 1);
+}
+
+#[test]
+fn a_list_as_the_cluster_prints_it_is_read() {
+    let indented = definition(SOUND).replace('\n', "\n  ");
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {}",
+        indented.trim_end()
+    );
+    let settings = load(&[("list.yaml", &list)]).settings.unwrap();
+    assert_eq!(settings.unpublished.len(), 1);
+}
+
+#[test]
+fn loose_backends_serve_a_group_without_members() {
+    let server = SERVER.split("---").next().unwrap();
+    let mcp = r#"{"mcpServers": {"kubectl": {"command": "kubectl-mcp"}}}"#;
+    let files = [
+        ("s.yaml", server),
+        ("mcp.json", mcp),
+        ("d.yaml", &definition(SOUND)),
+    ];
+    let settings = load(&files).sound();
+    assert_eq!(settings.servers.len(), 1);
+    assert_eq!(settings.servers[0].backends.len(), 1);
+}
+
+#[test]
+fn the_status_of_a_sound_definition_is_that_of_the_guide() {
+    let status = status_of(&[("server.yaml", SERVER), ("def.yaml", &definition(SOUND))]);
+    assert_eq!(
+        status,
+        json!({
+            "validationStatus": "Valid",
+            "observedGeneration": 3,
+            "referencingVirtualServers": ["production-vmcp"],
+            "conditions": [
+                {"type": "Ready", "status": "True", "reason": "WorkflowReady",
+                 "message": "Workflow is valid and ready to use",
+                 "lastTransitionTime": "2024-01-15T10:00:00Z"},
+                {"type": "WorkflowValidated", "status": "True", "reason": "ValidationSuccess",
+                 "message": "All validation checks passed",
+                 "lastTransitionTime": "2024-01-15T10:00:00Z"},
+            ],
+        })
+    );
+}
+
+#[test]
+fn the_status_of_a_faulty_definition_is_that_of_the_guide() {
+    let steps = "  - {id: first, tool: kubectl.apply}\n  - {id: second, tool: kubectl.apply, dependsOn: [nonexistent]}\n  - {id: third, tool: \"not a tool\"}\n";
+    let status = status_of(&[("server.yaml", SERVER), ("def.yaml", &definition(steps))]);
+    assert_eq!(status["validationStatus"], "Invalid");
+    assert_eq!(
+        status["validationErrors"],
+        json!([
+            "spec.steps[1].dependsOn references unknown step \"nonexistent\"",
+            "spec.steps[2].tool must be in format 'workload.tool_name'",
+        ])
+    );
+    assert_eq!(
+        status["conditions"][0]["message"],
+        "Workflow has validation errors"
+    );
+    assert_eq!(status["conditions"][1]["reason"], "ValidationFailed");
+    assert_eq!(
+        status["conditions"][1]["message"],
+        "Validation failed with 2 errors"
+    );
+}
+
+#[test]
+fn protection_that_cannot_be_enforced_refuses_a_server() {
+    let server = SERVER.replace(
+        "  config:",
+        "  incomingAuth: {type: oidc, oidcConfigRef: {name: x}}\n  config:",
+    );
+    let outcome = load(&[("server.yaml", &server), ("def.yaml", &definition(SOUND))]);
+    assert!(outcome.settings.is_none());
+    assert_eq!(outcome.codes(), ["WF606"], "{}", outcome.report());
+}

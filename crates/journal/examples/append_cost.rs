@@ -1,0 +1,198 @@
+//! Prints what an append costs: CPU time beside wall time, groups and flushes, for 64 runs at once.
+//! `cargo run --release -p onecall-journal --example append_cost [-- RUNS STEPS]`
+
+use anyhow::Context;
+use onecall_engine::event::{Event, Outcome, What};
+use onecall_engine::identity::{RunId, Slot, Timestamp};
+use onecall_engine::journal::{Append, Journal, Mark, NewRun, Phase};
+use onecall_journal::{MemoryStore, Options, SqliteJournal};
+use onecall_workflow::policy::Durability;
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const AT_ONCE: u64 = 64;
+
+#[derive(Clone, Copy)]
+struct Load {
+    runs: u64,
+    steps: u64,
+    durability: Durability,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let numbers: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|text| text.parse().context("RUNS and STEPS are numbers"))
+        .collect::<Result<_, _>>()?;
+    let runs = numbers.first().copied().unwrap_or(2_000);
+    let steps = numbers.get(1).copied().unwrap_or(20);
+    let of = |durability| Load {
+        runs,
+        steps,
+        durability,
+    };
+    print(&format!(
+        "{runs} runs of {steps} appends, {AT_ONCE} at once"
+    ));
+
+    let memory = Arc::new(MemoryStore::default().open(now(), Duration::from_secs(10)));
+    let floor = measure(&memory, of(Durability::Async)).await?;
+    print(&line("memory", &floor, &floor));
+    drop(memory);
+
+    for (name, durability) in [("async", Durability::Async), ("sync", Durability::Sync)] {
+        let folder = tempfile::tempdir_in(".")?;
+        let journal = Arc::new(SqliteJournal::open(Options::new(
+            folder.path().join("runs.db"),
+            now(),
+        ))?);
+        let cost = measure(&journal, of(durability)).await?;
+        let counts = journal.counts();
+        print(&line(name, &cost, &floor));
+        print(&format!(
+            "         {} groups, {:.1} appends a group, {:.3} flushes an append",
+            counts.groups,
+            ratio(counts.requests, counts.groups),
+            ratio(counts.flushes, counts.requests)
+        ));
+    }
+    Ok(())
+}
+
+struct Cost {
+    cpu_us: f64,
+    wall_us: f64,
+}
+
+fn line(name: &str, cost: &Cost, floor: &Cost) -> String {
+    format!(
+        "{name:8} {:6.2} us CPU an append ({:.2} above memory), {:6.2} us wall",
+        cost.cpu_us,
+        cost.cpu_us - floor.cpu_us,
+        cost.wall_us
+    )
+}
+
+async fn measure<J: Journal + 'static>(journal: &Arc<J>, load: Load) -> anyhow::Result<Cost> {
+    let (started, cpu) = (Instant::now(), cpu_time());
+    let tasks: Vec<_> = (0..AT_ONCE)
+        .map(|lane| {
+            let journal = Arc::clone(journal);
+            tokio::spawn(async move {
+                for number in 0..load.runs / AT_ONCE {
+                    one_run(&*journal, load, &format!("{lane}-{number}")).await?;
+                }
+                anyhow::Ok(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    let appends = (load.runs / AT_ONCE * AT_ONCE * load.steps) as f64;
+    Ok(Cost {
+        cpu_us: (cpu_time() - cpu).as_secs_f64() * 1e6 / appends,
+        wall_us: started.elapsed().as_secs_f64() * 1e6 / appends,
+    })
+}
+
+async fn one_run(journal: &dyn Journal, load: Load, name: &str) -> anyhow::Result<()> {
+    let id = RunId::new(name);
+    let new = NewRun {
+        id: id.clone(),
+        workflow: "bench".to_owned(),
+        version: None,
+        plan_hash: "plan".to_owned(),
+        plan: Arc::from("{}"),
+        durability: load.durability,
+        principal: None,
+        tenant: None,
+        labels: BTreeMap::new(),
+        client_key: None,
+        retry_of: None,
+        at: now(),
+        mark: mark(Phase::Running),
+    };
+    journal.create(new, vec![started(0)]).await?;
+    for step in 1..load.steps {
+        let is_last = step + 1 == load.steps;
+        let append = Append {
+            run: id.clone(),
+            first: step * 2 - 1,
+            events: vec![ended(step), started(step)],
+            durability: load.durability,
+            mark: mark(if is_last {
+                Phase::Completed
+            } else {
+                Phase::Running
+            }),
+            at: now(),
+        };
+        journal.append(append).await?;
+    }
+    Ok(())
+}
+
+fn mark(phase: Phase) -> Mark {
+    Mark {
+        phase,
+        due: Some(now()),
+        failure: None,
+    }
+}
+
+fn started(step: u64) -> Event {
+    Event {
+        at: now(),
+        what: What::AttemptStarted {
+            call: slot(step).attempt(0),
+            arguments: Arc::new(json!({"query": "a question of some length", "limit": 10})),
+            key: format!("run-{step}-0-0123456789abcdef"),
+            deadline: Some(now()),
+        },
+    }
+}
+
+fn ended(step: u64) -> Event {
+    let result: Value = json!({
+        "content": [{"type": "text", "text": "an answer of some length, such as a title and a link"}],
+        "structuredContent": {"title": "a title", "url": "https://example.org/a/page", "score": 0.75},
+        "isError": false
+    });
+    Event {
+        at: now(),
+        what: What::AttemptEnded {
+            call: slot(step).attempt(0),
+            outcome: Outcome::Returned(Arc::new(result)),
+        },
+    }
+}
+
+fn slot(step: u64) -> Slot {
+    Slot::of_step(u32::try_from(step).unwrap_or(u32::MAX))
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000)
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+#[expect(clippy::print_stdout, reason = "printing is what this program is for")]
+fn print(line: &str) {
+    println!("{line}");
+}

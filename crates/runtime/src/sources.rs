@@ -1,0 +1,125 @@
+//! Reading files and directories into texts. What they mean is for `config` and the dialects.
+
+use onecall_config::{Input, references};
+use onecall_source::{Diagnostics, SourceMap};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Limit: files of one command.
+const FILES_MAX: usize = 10_000;
+
+/// Limit: how deep directories are read.
+const DEPTH_MAX: usize = 16;
+
+/// Texts of all files, ready to be understood.
+#[derive(Debug, Default)]
+pub struct Collected {
+    pub sources: SourceMap,
+    pub inputs: Vec<Input>,
+    pub diagnostics: Diagnostics,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadSourcesError {
+    #[error("cannot read `{path}`")]
+    Read {
+        path: PathBuf,
+        #[source]
+        cause: std::io::Error,
+    },
+    #[error("more than {FILES_MAX} files; name fewer paths")]
+    TooMany,
+}
+
+/// Reads what the paths name; directories give what looks like a document.
+pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
+    let mut reader = Reader::default();
+    for path in paths {
+        if path.is_dir() {
+            reader.directory(path, 0)?;
+        } else {
+            reader.file(path, true)?;
+        }
+    }
+    Ok(reader.collected)
+}
+
+#[derive(Default)]
+struct Reader {
+    collected: Collected,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Reader {
+    fn directory(&mut self, path: &Path, depth: usize) -> Result<(), ReadSourcesError> {
+        if depth > DEPTH_MAX {
+            return Ok(());
+        }
+        let failed = |cause| ReadSourcesError::Read {
+            path: path.to_owned(),
+            cause,
+        };
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            entries.push(entry.map_err(failed)?.path());
+            if entries.len() > FILES_MAX {
+                return Err(ReadSourcesError::TooMany);
+            }
+        }
+        entries.sort();
+        for entry in entries {
+            let name = entry
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if name.starts_with('.') {
+                continue;
+            }
+            if entry.is_dir() {
+                self.directory(&entry, depth + 1)?;
+            } else if is_document(&entry) {
+                self.file(&entry, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, named: bool) -> Result<(), ReadSourcesError> {
+        let failed = |cause| ReadSourcesError::Read {
+            path: path.to_owned(),
+            cause,
+        };
+        let whole = path.canonicalize().map_err(failed)?;
+        if !self.seen.insert(whole) {
+            return Ok(());
+        }
+        if self.seen.len() > FILES_MAX {
+            return Err(ReadSourcesError::TooMany);
+        }
+        // One byte over the limit is enough for `source` to see that it is passed.
+        let limit = onecall_source::limits::SOURCE_BYTES_MAX as u64 + 1;
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+        let name = path.display().to_string();
+        let (source, fault) = self.collected.sources.add_bytes(name, bytes);
+        self.collected.diagnostics.extend(fault);
+        self.collected.inputs.push(Input { source, named });
+        for reference in references(&self.collected.sources, source) {
+            let base = path.parent().unwrap_or(Path::new("."));
+            let target = base.join(reference.as_str());
+            if target.is_dir() {
+                self.directory(&target, 0)?;
+            } else {
+                self.file(&target, true)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_document(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
+}

@@ -1,0 +1,125 @@
+//! Reads of a step's output against the tool's `outputSchema`.
+
+use super::{Bound, schema};
+use crate::expression::{Facet, Target};
+use crate::reads::Read;
+use crate::step::Action;
+use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
+use serde_json::Value;
+
+pub(super) fn check(bound: &Bound<'_>, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
+    for read in reads {
+        let Target::Step {
+            name,
+            facet: Some(facet),
+            segments,
+        } = &read.reference.target
+        else {
+            continue;
+        };
+        if Facet::parse(facet) != Some(Facet::Output) {
+            continue;
+        }
+        let Some(index) = bound.workflow.step_index(name) else {
+            continue;
+        };
+        let step = &bound.workflow.steps[index];
+        match &step.action {
+            Action::Call(_) => {
+                let output = bound.tools[index].and_then(|tool| tool.output_schema());
+                if let Some(output) = output
+                    && !is_default_field(step.default.as_ref(), segments)
+                {
+                    diagnostics.extend(unknown_field(read, name, output, segments));
+                }
+            }
+            Action::Ask(_) => check_known(
+                read,
+                name,
+                segments,
+                &["action", "content", "defaulted"],
+                diagnostics,
+            ),
+            Action::Each(_) => check_known(
+                read,
+                name,
+                segments,
+                &["iterations", "count", "completed", "failed"],
+                diagnostics,
+            ),
+        }
+    }
+}
+
+fn is_default_field(default: Option<&Value>, segments: &[String]) -> bool {
+    match (default, segments.first()) {
+        (Some(Value::Object(fields)), Some(name)) => fields.contains_key(name),
+        _ => false,
+    }
+}
+
+fn unknown_field(
+    read: &Read<'_>,
+    step: &str,
+    output: &Value,
+    segments: &[String],
+) -> Option<Diagnostic> {
+    let mut at = output;
+    for (depth, name) in segments.iter().enumerate() {
+        match schema::property(output, at, name) {
+            schema::Property::Declared(own) => at = own,
+            schema::Property::Unknown => return None,
+            schema::Property::Forbidden => {
+                let names = schema::names(output, at);
+                return Some(no_field(read, step, &segments[..=depth], &names, true));
+            }
+            schema::Property::Allowed => {
+                let names = schema::names(output, at);
+                return Some(no_field(read, step, &segments[..=depth], &names, false));
+            }
+        }
+    }
+    None
+}
+
+/// Questions and loops have outputs of one known shape.
+fn check_known(
+    read: &Read<'_>,
+    step: &str,
+    segments: &[String],
+    known: &[&str],
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some(name) = segments.first()
+        && !known.contains(&name.as_str())
+    {
+        diagnostics.push(no_field(read, step, &segments[..1], known, true));
+    }
+}
+
+fn no_field(
+    read: &Read<'_>,
+    step: &str,
+    path: &[String],
+    known: &[&str],
+    certain: bool,
+) -> Diagnostic {
+    let message = format!(
+        "{} reads `{}` of step `{step}` in its {}, which its output does not have",
+        read.reader_name(),
+        path.join("."),
+        read.part
+    );
+    let diagnostic = if certain {
+        Diagnostic::error(codes::UNKNOWN_OUTPUT_FIELD, message)
+    } else {
+        Diagnostic::warning(codes::UNKNOWN_OUTPUT_FIELD, message)
+    };
+    let diagnostic = diagnostic.label(&read.reference.place, "no field of this name");
+    let last = path.last().map_or("", String::as_str);
+    match suggest(last, known.iter().copied()) {
+        Some(near) => diagnostic.help(format!("a field named `{near}` exists")),
+        None if known.is_empty() => diagnostic.help("the output has no fields"),
+        None => diagnostic.help(format!("the fields are `{}`", known.join("`, `"))),
+    }
+}

@@ -1,0 +1,1 @@
+//! Rules against a small catalog.

@@ -1,0 +1,109 @@
+//! One part of the test run: a child process whose output is shown and read for counts.
+
+use anyhow::Context;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a part came to.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) name: &'static str,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    /// By name: `python client (no python3)`.
+    pub(crate) skipped: Vec<String>,
+    pub(crate) time: Duration,
+    pub(crate) is_ok: bool,
+}
+
+/// Writes a line to stdout.
+pub(crate) fn say(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{text}");
+    let _ = stdout.flush();
+}
+
+pub(crate) fn root() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.parent().map_or_else(|| own.clone(), PathBuf::from)
+}
+
+/// Runs a command, passing its output on and counting what its test runner reports.
+///
+/// A line `skipped: NAME (REASON)` names a test that could not be run here.
+pub(crate) fn run(name: &'static str, command: &mut Command) -> anyhow::Result<Outcome> {
+    say(&format!("── {name}: {}", shown(command)));
+    let start = Instant::now();
+    let mut child = command
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start part `{name}`"))?;
+    let mut outcome = Outcome {
+        name,
+        ..Outcome::default()
+    };
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            outcome.read(&line);
+            say(&line);
+        }
+    }
+    let status = child.wait()?;
+    outcome.is_ok = status.success() && outcome.failed == 0;
+    outcome.time = start.elapsed();
+    Ok(outcome)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+impl Outcome {
+    fn read(&mut self, line: &str) {
+        if let Some(counts) = line.trim_start().strip_prefix("test result: ") {
+            self.passed += count(counts, "passed");
+            self.failed += count(counts, "failed");
+        }
+        if let Some(skipped) = line.trim_start().strip_prefix("skipped: ") {
+            self.skipped.push(skipped.to_owned());
+        }
+    }
+}
+
+/// The number in front of a word: `ok. 12 passed; 0 failed`.
+fn count(text: &str, word: &str) -> u64 {
+    let mut words = text.split([' ', ';', '.']).filter(|word| !word.is_empty());
+    let mut last = 0;
+    words
+        .find_map(|next| {
+            if next == word {
+                return Some(last);
+            }
+            last = next.parse().unwrap_or(0);
+            None
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_off_the_runners_line() {
+        let mut outcome = Outcome::default();
+        outcome
+            .read("test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; finished in 0.10s");
+        outcome.read("skipped: python client (no python3)");
+        assert_eq!((outcome.passed, outcome.failed), (12, 3));
+        assert_eq!(outcome.skipped, ["python client (no python3)"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! The parts of the test run, in the order that finds faults soonest.
+
+use crate::part::{Outcome, say};
+use crate::{python, table};
+use anyhow::bail;
+use std::process::Command;
+
+type Run = fn() -> anyhow::Result<Outcome>;
+
+const PARTS: &[(&str, Run)] = &[
+    ("fmt", fmt),
+    ("clippy", clippy),
+    ("unit", unit),
+    ("cli", cli),
+    ("skeleton", skeleton),
+];
+
+pub(crate) fn list() {
+    for (name, _) in PARTS {
+        say(name);
+    }
+}
+
+/// Runs the named parts, or all. A failed part does not keep the others from running.
+pub(crate) fn run(names: &[&str]) -> anyhow::Result<bool> {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| PARTS.iter().all(|(own, _)| own != *name))
+    {
+        bail!("no part is named `{unknown}`; `cargo xtask test --list` names them");
+    }
+    let mut outcomes = Vec::new();
+    for (name, run) in PARTS {
+        if names.is_empty() || names.contains(name) {
+            outcomes.push(run()?);
+        }
+    }
+    table::print(&outcomes);
+    Ok(outcomes.iter().all(|outcome| outcome.is_ok))
+}
+
+fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words);
+    command
+}
+
+fn fmt() -> anyhow::Result<Outcome> {
+    run_part("fmt", cargo(&["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> anyhow::Result<Outcome> {
+    let words = [
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    run_part("clippy", cargo(&words))
+}
+
+fn unit() -> anyhow::Result<Outcome> {
+    let words = [
+        "test",
+        "--quiet",
+        "--workspace",
+        "--exclude",
+        "onecall-cli",
+        "--no-fail-fast",
+    ];
+    run_part("unit", cargo(&words))
+}
+
+fn cli() -> anyhow::Result<Outcome> {
+    let words = [
+        "test",
+        "--quiet",
+        "--package",
+        "onecall-cli",
+        "--",
+        "--skip",
+        "skeleton::",
+    ];
+    run_part("cli", cargo(&words))
+}
+
+/// The road from file to client, with the real binary and a client that is not ours.
+fn skeleton() -> anyhow::Result<Outcome> {
+    let words = [
+        "test",
+        "--package",
+        "onecall-cli",
+        "--test",
+        "it",
+        "--",
+        "skeleton::",
+        "--nocapture",
+    ];
+    let mut command = cargo(&words);
+    let missing = match python::environment() {
+        Ok(python) => {
+            command.env("ONECALL_TEST_PYTHON", python);
+            None
+        }
+        Err(reason) => {
+            command.args(["--skip", "python_"]);
+            Some(format!("python client ({reason})"))
+        }
+    };
+    let mut outcome = run_part("skeleton", command)?;
+    outcome.skipped.extend(missing);
+    Ok(outcome)
+}
+
+fn run_part(name: &'static str, mut command: Command) -> anyhow::Result<Outcome> {
+    crate::part::run(name, &mut command)
+}

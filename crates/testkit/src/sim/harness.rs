@@ -232,13 +232,14 @@ impl Harness<'_> {
         match coming {
             Coming::Owner => self.take_over(),
             Coming::To(owner, input) => self.deliver(owner, input, false),
-            Coming::ToCurrent(input) => match self.current() {
-                Some(owner) => self.deliver(owner, input, true),
-                None => {
+            Coming::ToCurrent(input) => {
+                if let Some(owner) = self.current() {
+                    self.deliver(owner, input, true);
+                } else {
                     let later = self.now.plus(LEASE);
                     self.bring(later, Coming::ToCurrent(input));
                 }
-            },
+            }
             Coming::Look(slot) => {
                 let resolution = match self.backend.look(slot) {
                     Some(result) => Resolution::Result(result),

@@ -132,7 +132,7 @@ fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
 
 fn policy(dice: &mut Dice, mood: &Mood) -> Run {
     let limit = if mood.is_timely {
-        Duration::from_secs(86_400)
+        Duration::from_hours(24)
     } else {
         Duration::from_millis(2_000 + dice.below(60_000))
     };
@@ -216,7 +216,7 @@ fn step_name(index: u64) -> StepName {
 
 fn step_timeout(dice: &mut Dice, mood: &Mood, is_ask: bool) -> Option<Duration> {
     if mood.is_timely {
-        return (is_ask || dice.chance(50)).then_some(Duration::from_secs(7_200));
+        return (is_ask || dice.chance(50)).then_some(Duration::from_hours(2));
     }
     // Somebody may stay silent, so every step of such a run has a limit.
     Some(Duration::from_millis(500 + dice.below(20_000)))
@@ -270,7 +270,7 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
         tool_place: nowhere(),
-        argument_places: std::collections::BTreeMap::new(),
+        argument_places: BTreeMap::new(),
     }
 }
 

@@ -281,10 +281,23 @@ async fn open_http(
 ) -> Result<(Wire, Agreement), ConnectError> {
     match http::open(endpoint.clone(), opening, era).await? {
         Opened::Wire(wire, agreement) => Ok((Wire::Http(wire), agreement)),
-        Opened::MaybeSse(first) => match sse::open(endpoint, opening).await {
+        // On one stream for all calls a question could belong to any caller.
+        Opened::MaybeSse(first) => match sse::open(endpoint, &without_questions(opening)).await {
             Ok((wire, agreement)) => Ok((Wire::Sse(wire), agreement)),
             Err(_) => Err(first),
         },
+    }
+}
+
+fn without_questions(opening: &Opening) -> Opening {
+    let capabilities = if opening.serves_one {
+        opening.capabilities.clone()
+    } else {
+        json!({})
+    };
+    Opening {
+        capabilities,
+        ..opening.clone()
     }
 }
 

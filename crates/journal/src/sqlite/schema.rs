@@ -58,12 +58,15 @@ fn create_file(path: &Path) -> std::io::Result<()> {
 
 /// Before anything is written: is it ours, and not newer than we are?
 fn check_origin(connection: &Connection, path: &Path) -> Result<(), OpenStoreError> {
+    // In one transaction: another process may be making the store just now.
     let look = || -> rusqlite::Result<(i64, bool)> {
-        let application = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let transaction = connection.unchecked_transaction()?;
         let is_empty =
             connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
                 row.get(0)
             })?;
+        let application = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        transaction.finish()?;
         Ok((application, is_empty))
     };
     match look() {

@@ -3,6 +3,7 @@
 mod client;
 mod http_legacy;
 mod http_modern;
+mod questions;
 mod refusals;
 mod stdio;
 mod world;

@@ -4,5 +4,6 @@
 mod diagnostics;
 mod reading;
 mod resources;
+mod rules;
 mod seeds;
 mod world;

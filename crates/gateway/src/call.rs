@@ -56,13 +56,14 @@ pub(crate) async fn call(
         return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
     }
     let name = request.tool.clone();
-    let reply = match &workflow {
+    let reply = if workflow.is_some() {
         // A run must not be left half created, so its start is never interrupted.
-        Some(_) => shared.runtime.call(request).await,
-        None => tokio::select! {
+        shared.runtime.call(request).await
+    } else {
+        tokio::select! {
             reply = shared.runtime.call(request) => reply,
             interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
-        },
+        }
     };
     match reply {
         Reply::Result(value) => Ok(Arc::unwrap_or_clone(value)),

@@ -150,7 +150,7 @@ pub(crate) async fn runtime() -> Runtime {
             workflows: workflows(),
             ..Server::default()
         },
-        journal: Arc::new(store.open(now, Duration::from_secs(3600))),
+        journal: Arc::new(store.open(now, Duration::from_hours(1))),
         durability: Durability::Async,
         version: "1".to_owned(),
         first_list_wait: PATIENCE,

@@ -1,7 +1,7 @@
 //! Folding: each event changes the state in one way. Nothing is evaluated here, so a journal folds the same
 //! whatever has become of the evaluator since.
 
-use crate::event::{Event, Outcome, Status, What};
+use crate::event::{Event, Lost, Outcome, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::state::{
     Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
@@ -167,6 +167,7 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
             work.definite_failures += 1;
             work.result.clone_from(result);
         }
+        Outcome::Unknown(Lost::Crash) => work.crashed += 1,
         Outcome::Unknown(_) => work.lost += 1,
     }
 }

@@ -90,8 +90,17 @@ pub struct Work {
     pub definite_failures: u32,
     /// Answers lost on the way.
     pub lost: u32,
+    /// Attempts that died with their process. They count neither as retries nor as lost on the way.
+    pub crashed: u32,
     /// The last result, as the backend sent it.
     pub result: Option<Arc<Value>>,
+}
+
+impl Work {
+    /// Attempts that count against the step's retries.
+    pub fn attempts_counted(&self) -> u32 {
+        self.attempts.saturating_sub(self.crashed)
+    }
 }
 
 /// The output of a step or item, with the result it may point into.
@@ -210,6 +219,41 @@ impl State {
             ended: None,
             needs,
         }
+    }
+
+    /// All that folding gave, as text to compare: the same events give the same image, byte for byte.
+    /// The plan is left out; it does not change.
+    pub fn image(&self) -> String {
+        let Self {
+            run,
+            plan: _,
+            input,
+            seed,
+            started,
+            started_text,
+            deadline,
+            clock_stopped,
+            steps,
+            ready,
+            active,
+            calls,
+            waits,
+            questions,
+            held,
+            skipping_after,
+            ended_steps,
+            calls_started,
+            events,
+            end,
+            ended,
+            needs: _,
+        } = self;
+        let begun = (run, input, seed, started, started_text, deadline);
+        let open = (ready, active, calls, waits, questions, held);
+        let counted = (skipping_after, ended_steps, calls_started, events);
+        format!(
+            "{begun:?}\n{clock_stopped:?}\n{steps:?}\n{open:?}\n{counted:?}\n{end:?}\n{ended:?}"
+        )
     }
 
     pub fn step(&self, step: u32) -> &StepState {

@@ -7,18 +7,18 @@ use std::io::{BufRead as _, Write as _};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
-        Some("odd") => odd(),
-        _ => {
-            let mut options = onecall_demo::Options::default();
-            options.changing_list = arguments.iter().any(|argument| argument == "--changing");
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            runtime.block_on(onecall_demo::serve_stdio(options))?;
-            Ok(())
-        }
+    if arguments.first().is_some_and(|argument| argument == "odd") {
+        return odd();
     }
+    let options = onecall_demo::Options {
+        changing_list: arguments.iter().any(|argument| argument == "--changing"),
+        ..onecall_demo::Options::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(onecall_demo::serve_stdio(options))?;
+    Ok(())
 }
 
 fn odd() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,6 +6,7 @@ pub mod calls;
 pub mod history;
 mod merge;
 pub mod publish;
+pub mod questions;
 pub mod result;
 pub mod runs;
 pub mod runtime;

@@ -38,6 +38,15 @@ fn print_text(loaded: &wire::Loaded) {
         .sum();
     if !loaded.diagnostics.has_errors() {
         let files = loaded.sources.len();
-        print::out(format!("{count} workflows in {files} files: no faults"));
+        print::out(format!(
+            "{}, {}: no faults",
+            counted(count, "workflow"),
+            counted(files, "file")
+        ));
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

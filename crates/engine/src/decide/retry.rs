@@ -5,6 +5,7 @@ use crate::event::What;
 use crate::failure::{Category, Code, Failure};
 use crate::identity::{Slot, Timestamp};
 use crate::limits::RETRY_WAIT_FACTOR_MAX;
+use crate::state::Work;
 use onecall_workflow::policy::{Retry, RetryOn};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -20,15 +21,16 @@ impl Decider<'_> {
         let plan = Arc::clone(&self.state.plan);
         let own = Self::governing(&plan, slot);
         let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
+        let counted = self.state.work(slot).map_or(0, Work::attempts_counted);
         let retry = own
             .on_error
             .retry
             .as_ref()
-            .filter(|retry| attempts <= retry.times && is_retried(retry, &failure));
+            .filter(|retry| counted <= retry.times && is_retried(retry, &failure));
         let Some(retry) = retry else {
             return self.slot_failed(slot, failure);
         };
-        let due = self.now.plus(self.wait(slot, retry.delay, attempts));
+        let due = self.now.plus(self.wait(slot, retry.delay, counted));
         if self.is_past_a_deadline(slot, due) {
             return self.slot_failed(slot, failure);
         }

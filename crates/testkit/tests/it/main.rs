@@ -1,4 +1,5 @@
 //! Tests of the whole workspace: its shape, the simulator, and the cases written as documents.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod sim;
 mod tidy;

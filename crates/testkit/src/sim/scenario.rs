@@ -1,0 +1,408 @@
+//! Random workflows with the world they run in, made from a seed and a number.
+
+use super::dice::Dice;
+use onecall_engine::event::AnswerAction;
+use onecall_workflow::coerce::Coercer;
+use onecall_workflow::expression::{
+    Expression, Facet, Path, Program, Root, Segment, ValueTemplate, nowhere,
+};
+use onecall_workflow::name::{BackendName, StepName, ToolName, WorkflowName};
+use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
+use onecall_workflow::policy::{
+    AllFailed, Budget, OnError, Refusal, Retry, RetryOn, Run, RunTimeout, SkippedNeed, Then,
+    WhileAsking,
+};
+use onecall_workflow::step::{
+    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Step, Truth,
+};
+use onecall_workflow::workflow::{
+    Annotations, Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Workflow,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A workflow, its parameters and the world around it.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) number: u64,
+    pub(super) seed: u64,
+    pub(super) plan: Arc<Plan>,
+    pub(super) input: Arc<Value>,
+    /// Nothing depends on time: the end must be the same however the run is disturbed.
+    pub(super) is_timely: bool,
+    pub(super) tools: Vec<ToolModel>,
+    pub(super) people: Vec<Vec<Person>>,
+    pub(super) cancel_after: Option<Duration>,
+}
+
+/// How the tool of a step behaves.
+#[derive(Clone, Debug)]
+pub(super) struct ToolModel {
+    /// Definite failures before the first success; each item of a loop adds its index modulo this.
+    pub(super) fails: u64,
+    pub(super) failure: FailureKind,
+    pub(super) latency_ms_max: u64,
+    /// Never answers, one time in this many calls. Zero: always answers.
+    pub(super) silence: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    IsError,
+    Unavailable,
+    Denied,
+    Arguments,
+}
+
+/// What a person does when asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Person {
+    Answers(AnswerAction),
+    AnswersWrongly,
+    Sleeps,
+}
+
+/// All that a scenario's steps have in common.
+struct Mood {
+    is_timely: bool,
+    skipped_need: SkippedNeed,
+    skips_remaining: bool,
+}
+
+impl Scenario {
+    pub(super) fn roll(seed: u64, number: u64) -> Self {
+        let mut dice = Dice::of(&[seed, number]);
+        let mood = Mood {
+            is_timely: dice.chance(60),
+            skipped_need: dice.pick(&[SkippedNeed::Runs, SkippedNeed::Skips]),
+            skips_remaining: dice.chance(30),
+        };
+        let count = 1 + dice.below(6);
+        let steps: Vec<Step> = (0..count)
+            .map(|index| step(&mut dice, index, &mood))
+            .collect();
+        let output = output(&mut dice, &steps);
+        let policy = policy(&mut dice, &mood);
+        let tools = steps.iter().map(|_| tool_model(&mut dice, &mood)).collect();
+        let people = steps
+            .iter()
+            .map(|step| people(&mut dice, step, &mood))
+            .collect();
+        let bound = steps.iter().map(|step| bound(&mut dice, step)).collect();
+        let items: Vec<u64> = (0..dice.below(6)).collect();
+        let input = json!({
+            "yes": true, "no": dice.chance(50), "odd": "perhaps", "items": items,
+        });
+        let cancels = !mood.is_timely && dice.chance(12);
+        let cancel_after = cancels.then(|| Duration::from_millis(dice.below(20_000)));
+        Self {
+            number,
+            seed: dice.next(),
+            plan: Arc::new(Plan {
+                workflow: workflow(steps, output, policy),
+                tools: bound,
+                places: BTreeMap::new(),
+            }),
+            input: Arc::new(input),
+            is_timely: mood.is_timely,
+            tools,
+            people,
+            cancel_after,
+        }
+    }
+}
+
+fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
+    Workflow {
+        name: WorkflowName::new("simulated"),
+        version: None,
+        title: None,
+        description: None,
+        labels: BTreeMap::new(),
+        annotations: Annotations::default(),
+        inputs: json!({ "type": "object" }),
+        steps,
+        output,
+        policy,
+        place: nowhere(),
+    }
+}
+
+fn policy(dice: &mut Dice, mood: &Mood) -> Run {
+    let limit = if mood.is_timely {
+        Duration::from_hours(24)
+    } else {
+        Duration::from_millis(2_000 + dice.below(60_000))
+    };
+    let while_asking = dice.pick(&[WhileAsking::Ticks, WhileAsking::Stands]);
+    let timeout = dice.chance(60).then_some(RunTimeout {
+        limit,
+        while_asking,
+    });
+    let budget = (!mood.is_timely && dice.chance(10)).then(|| Budget {
+        calls: Some(1 + dice.below(6)),
+        ..Budget::default()
+    });
+    Run {
+        timeout,
+        steps_parallel_max: dice.pick(&[None, Some(1), Some(2), Some(10)]),
+        all_failed: dice.pick(&[AllFailed::Completes, AllFailed::Fails]),
+        budget,
+        ..Run::default()
+    }
+}
+
+fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
+    let needs: Vec<Need> = (0..index)
+        .filter(|_| dice.chance(35))
+        .map(|other| Need {
+            step: step_name(other),
+            origin: NeedOrigin::Declared,
+            place: nowhere(),
+        })
+        .collect();
+    let action = match dice.below(100) {
+        0..60 => Action::Call(call(dice, &needs)),
+        60..78 => Action::Ask(ask(dice, mood)),
+        _ => Action::Each(each(dice, &needs, mood)),
+    };
+    let is_ask = matches!(action, Action::Ask(_));
+    let is_each = matches!(action, Action::Each(_));
+    let mut on_error = on_error(dice, !is_ask && !is_each);
+    let default = dice.chance(45).then(|| json!({ "value": 1_000 + index }));
+    // What a failed loop has so far depends on time; a timely one shows its default instead.
+    if is_each && mood.is_timely && default.is_none() {
+        on_error.then = Then::Abort;
+    }
+    Step {
+        when: condition(dice),
+        action,
+        timeout: step_timeout(dice, mood, is_ask),
+        on_error,
+        skipped_need: mood.skipped_need,
+        default,
+        ..blank(step_name(index), needs)
+    }
+}
+
+fn blank(name: StepName, needs: Vec<Need>) -> Step {
+    Step {
+        name,
+        title: None,
+        description: None,
+        needs,
+        when: None,
+        action: Action::Ask(Ask {
+            message: Expression::text(""),
+            schema: None,
+            bare: false,
+            on_decline: Refusal::Fails,
+            on_cancel: Refusal::Fails,
+            default_response: None,
+        }),
+        timeout: None,
+        on_error: OnError::ABORT,
+        skipped_need: SkippedNeed::Runs,
+        default: None,
+        place: nowhere(),
+    }
+}
+
+fn step_name(index: u64) -> StepName {
+    StepName::new(format!("s{index}"))
+}
+
+fn step_timeout(dice: &mut Dice, mood: &Mood, is_ask: bool) -> Option<Duration> {
+    if mood.is_timely {
+        return (is_ask || dice.chance(50)).then_some(Duration::from_hours(2));
+    }
+    // Somebody may stay silent, so every step of such a run has a limit.
+    Some(Duration::from_millis(500 + dice.below(20_000)))
+}
+
+fn on_error(dice: &mut Dice, may_retry: bool) -> OnError {
+    let retry = (may_retry && dice.chance(35)).then(|| Retry {
+        times: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
+        delay: Duration::from_millis(50 + dice.below(2_000)),
+        on: RetryOn::Retryable,
+    });
+    let then = dice.pick(&[Then::Abort, Then::Continue, Then::Continue]);
+    OnError { retry, then }
+}
+
+fn condition(dice: &mut Dice) -> Option<Condition> {
+    let name = match dice.below(100) {
+        0..12 => "yes",
+        12..24 => "no",
+        24..28 => "odd",
+        _ => return None,
+    };
+    Some(Condition {
+        test: path(Root::Input, name),
+        truth: Truth::Words,
+    })
+}
+
+fn path(root: Root, key: &str) -> Expression {
+    let segments = vec![Segment::Key(key.to_owned())];
+    Expression::new(Program::Path(Path { root, segments }), None)
+}
+
+fn output_of(step: &StepName) -> Expression {
+    let root = Root::Step {
+        name: step.as_str().to_owned(),
+        facet: Facet::Output,
+    };
+    path(root, "value")
+}
+
+fn call(dice: &mut Dice, needs: &[Need]) -> Call {
+    let mut arguments = vec![("x".to_owned(), ValueTemplate::Literal(json!(1)))];
+    for need in needs {
+        let read = ValueTemplate::Expression(output_of(&need.step));
+        arguments.push((need.step.as_str().to_owned(), read));
+    }
+    Call {
+        tool: ToolName::new("backend.tool"),
+        arguments: ValueTemplate::Object(arguments),
+        reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
+        idempotent: dice.chance(15),
+        tool_place: nowhere(),
+        argument_places: BTreeMap::new(),
+    }
+}
+
+fn ask(dice: &mut Dice, mood: &Mood) -> Ask {
+    let mut refusals = vec![Refusal::Fails, Refusal::Continues];
+    if mood.skips_remaining && !mood.is_timely {
+        refusals.push(Refusal::SkipsRemaining);
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": { "value": { "type": "boolean" } },
+        "required": ["value"],
+    });
+    Ask {
+        message: Expression::text("may it?"),
+        schema: dice.chance(85).then_some(schema),
+        bare: dice.chance(30),
+        on_decline: dice.pick(&refusals),
+        on_cancel: dice.pick(&refusals),
+        default_response: dice.chance(25).then(|| json!({ "value": true })),
+    }
+}
+
+fn each(dice: &mut Dice, needs: &[Need], mood: &Mood) -> Each {
+    let mut inner = call(dice, needs);
+    if let ValueTemplate::Object(arguments) = &mut inner.arguments {
+        let item = Root::Item {
+            name: "item".to_owned(),
+        };
+        let segments = Vec::new();
+        let program = Program::Path(Path {
+            root: item,
+            segments,
+        });
+        arguments.push((
+            "item".to_owned(),
+            ValueTemplate::Expression(Expression::new(program, None)),
+        ));
+    }
+    let body = Step {
+        when: condition(dice).filter(|_| dice.chance(50)),
+        action: Action::Call(inner),
+        timeout: step_timeout(dice, mood, false),
+        on_error: on_error(dice, true),
+        default: dice.chance(40).then(|| json!({ "value": 77 })),
+        ..blank(StepName::new("body"), Vec::new())
+    };
+    Each {
+        items: path(Root::Input, "items"),
+        item_name: "item".to_owned(),
+        parallel_max: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
+        iterations_max: if dice.chance(10) { 2 } else { 100 },
+        body: Box::new(body),
+    }
+}
+
+fn output(dice: &mut Dice, steps: &[Step]) -> Output {
+    match dice.below(4) {
+        0 => Output::LastCompleted,
+        1 => Output::LastInOrder,
+        _ => {
+            let properties = steps.iter().map(|step| OutputProperty {
+                name: step.name.as_str().to_owned(),
+                kind: OutputKind::Integer,
+                description: None,
+                source: OutputSource::Value(output_of(&step.name)),
+                default: dice.chance(85).then(|| json!(7)),
+                place: nowhere(),
+            });
+            let properties: Vec<OutputProperty> = properties.collect();
+            let required = properties.iter().map(|property| property.name.clone());
+            let required = required.filter(|_| dice.chance(50)).collect();
+            Output::Properties(OutputProperties {
+                properties,
+                required,
+            })
+        }
+    }
+}
+
+fn tool_model(dice: &mut Dice, mood: &Mood) -> ToolModel {
+    ToolModel {
+        fails: dice.pick(&[0, 0, 0, 1, 1, 2, 9]),
+        failure: dice.pick(&[
+            FailureKind::IsError,
+            FailureKind::IsError,
+            FailureKind::Unavailable,
+            FailureKind::Denied,
+            FailureKind::Arguments,
+        ]),
+        latency_ms_max: dice.pick(&[1, 100, 5_000]),
+        silence: if mood.is_timely {
+            0
+        } else {
+            dice.pick(&[0, 0, 0, 5])
+        },
+    }
+}
+
+fn people(dice: &mut Dice, step: &Step, mood: &Mood) -> Vec<Person> {
+    let wrong = dice.pick(&[0, 0, 0, 1, 2, 5]);
+    let mut all = vec![Person::AnswersWrongly; wrong];
+    let may_sleep = step.timeout.is_some();
+    let last = match dice.below(10) {
+        0..5 => Person::Answers(AnswerAction::Accept),
+        5..7 => Person::Answers(AnswerAction::Decline),
+        7..8 => Person::Answers(AnswerAction::Cancel),
+        _ if may_sleep => Person::Sleeps,
+        _ => Person::Answers(AnswerAction::Accept),
+    };
+    // In a timely run an answer to one round is never taken for the next.
+    all.push(if mood.is_timely || wrong == 0 {
+        last
+    } else {
+        Person::Answers(AnswerAction::Accept)
+    });
+    all
+}
+
+fn bound(dice: &mut Dice, step: &Step) -> Option<Arc<BoundTool>> {
+    step.call()?;
+    let repeatable = dice.pick(&[
+        Repeatable::ReadOnly,
+        Repeatable::Idempotent,
+        Repeatable::No,
+        Repeatable::No,
+    ]);
+    Some(Arc::new(BoundTool {
+        backend: BackendName::new("backend"),
+        original: "tool".to_owned(),
+        input: Coercer::new(Value::Bool(true)),
+        output_schema: None,
+        repeatable,
+    }))
+}

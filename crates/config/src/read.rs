@@ -53,6 +53,7 @@ pub fn read(
         .into_iter()
         .filter(|own| own.referenced_by.is_empty());
     settings.unpublished = left.filter_map(|own| own.workflow).collect();
+    diagnostics.sort();
     let sound = !diagnostics.has_errors();
     (sound.then_some(settings), diagnostics)
 }

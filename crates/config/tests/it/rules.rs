@@ -252,7 +252,7 @@ fn names_are_held_to_the_guide_in_resources_only() {
     );
     assert_eq!(load(&[("d.yaml", &config("a/b"))]).codes(), ["WF030"]);
     let resource = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {name: d}\nspec: {name: Upper, description: d, steps: [{id: s, tool: b.t}]}\n";
-    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF030", "WF608"]);
+    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF608", "WF030"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn files() -> Vec<String> {
 /// Reads, and does with the result what commands do.
 fn exercise(text: &str) {
     let outcome = load(&[("damaged.yaml", text)]);
-    for found in outcome.diagnostics.iter() {
+    for found in &outcome.diagnostics {
         let place = found.place().expect("every fault has a place");
         assert!(!outcome.sources.describe(place).is_empty());
         assert!(

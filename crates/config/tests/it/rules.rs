@@ -264,6 +264,22 @@ fn a_file_found_in_a_directory_is_left_out_when_nothing_reads_it() {
 }
 
 #[test]
+fn what_works_here_only_is_told_on_request() {
+    let file = tool("  - {id: s, tool: b.t, onError: {action: retry, maxRetries: 2}}\n  - {id: l, type: forEach, collection: \"[1]\", step: {tool: b.t}}\n")
+        .replace("  steps:", "  failureMode: continue\n  steps:")
+        .replace("name: demo\n", "name: demo\ngroupRef: g\nincomingAuth: {}\noutgoingAuth: {}\naggregation: {}\nbackends: [{name: b, command: c}]\n");
+    assert_eq!(
+        crate::world::portability_of(&[("demo.yaml", &file)]),
+        [
+            "`command` works here only",
+            "`failureMode` works here only",
+            "`maxRetries` works here only",
+            "the step of a loop has no `id`",
+        ]
+    );
+}
+
+#[test]
 fn template_modes_of_the_configuration_hold_for_every_file() {
     let file = tool("  - {id: s, tool: b.t, arguments: {x: \"{{.params.a}}\"}}\n");
     let settings = load(&[

@@ -78,6 +78,15 @@ pub(crate) fn load_found(files: &[(&str, &str)]) -> Outcome {
     }
 }
 
+/// Messages about what works here only.
+pub(crate) fn portability_of(files: &[(&str, &str)]) -> Vec<String> {
+    let body = |sources: &SourceMap, inputs: &[Input], _: &Options<'_>| {
+        onecall_config::portability(sources, inputs)
+    };
+    let (found, _) = with_files(files, true, body);
+    found.iter().map(|found| found.message.clone()).collect()
+}
+
 /// The status of the only definition among the files.
 pub(crate) fn status_of(files: &[(&str, &str)]) -> Value {
     let body = |sources: &SourceMap, inputs: &[Input], options: &Options<'_>| {

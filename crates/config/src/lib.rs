@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod backend;
+pub mod key_table;
 mod keys;
 mod mcp_servers;
 mod onecall;

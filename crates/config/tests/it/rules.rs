@@ -141,6 +141,21 @@ fn failure_mode_alone_only_warns() {
 }
 
 #[test]
+fn fields_of_questions_and_loops_are_known_without_tools() {
+    let read = |of: &str, field: &str| {
+        format!(
+            "  - {{id: s, {of}}}\n  - {{id: r, tool: b.t, arguments: {{x: \"{{{{json .steps.s.output.{field}}}}}\"}}}}\n"
+        )
+    };
+    let ask = "type: elicitation, message: m";
+    let each = "type: forEach, collection: \"[1]\", step: {tool: b.t}";
+    assert_eq!(codes(&read(ask, "approved")), ["WF305"]);
+    sound(&read(ask, "content.approved"));
+    assert_eq!(codes(&read(each, "results")), ["WF305"]);
+    sound(&read(each, "iterations"));
+}
+
+#[test]
 fn a_loop_may_not_read_itself() {
     let steps = "  - {id: l, type: forEach, collection: \"[1]\", step: {tool: b.t, arguments: {x: \"{{json .steps.l.output}}\"}}}\n";
     let outcome = load(&[("demo.yaml", &tool(steps))]);
@@ -237,7 +252,7 @@ fn names_are_held_to_the_guide_in_resources_only() {
     );
     assert_eq!(load(&[("d.yaml", &config("a/b"))]).codes(), ["WF030"]);
     let resource = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {name: d}\nspec: {name: Upper, description: d, steps: [{id: s, tool: b.t}]}\n";
-    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF030", "WF608"]);
+    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF608", "WF030"]);
 }
 
 #[test]

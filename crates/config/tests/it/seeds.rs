@@ -79,15 +79,14 @@ fn every_example_gives_what_its_row_says() {
             "{name} says where it is from"
         );
         let outcome = load(&[(name.as_str(), &text)]);
-        let fits = match row.expected.split_once(": ") {
-            Some((code, message)) => outcome.diagnostics.iter().any(|found| {
+        let fits = if let Some((code, message)) = row.expected.split_once(": ") {
+            outcome.diagnostics.iter().any(|found| {
                 found.is_error() && found.code.as_str() == code && found.message == message
-            }),
-            None => {
-                let mut codes = outcome.codes();
-                codes.dedup();
-                outcome.settings.is_some() && codes.join(",") == row.expected
-            }
+            })
+        } else {
+            let mut codes = outcome.codes();
+            codes.dedup();
+            outcome.settings.is_some() && codes.join(",") == row.expected
         };
         if !fits {
             failures.push(format!(

@@ -13,7 +13,8 @@ usage: cargo xtask COMMAND
 
   test [PART…]   run everything CI runs, or only these parts
   test --list    name the parts
-  bench NAME     measure speed or memory: gotemplate";
+  bench NAME     measure speed or memory: gotemplate, backends, journal
+  sim …          simulate runs: --runs N --seed S [--break NAME]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -24,7 +25,8 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Some((&"test", parts)) => test::run(parts),
-        Some((&"bench", [name])) => bench::run(name),
+        Some((&"bench", [name, words @ ..])) => bench::run(name, words),
+        Some((&"sim", words)) => bench::sim(words),
         _ => {
             part::say(HELP);
             return ExitCode::from(2);

@@ -13,11 +13,16 @@ use onecall_workflow::workflow::OutputProperties;
 use serde_json::Value;
 use std::fmt::Debug;
 
+/// Limit: characters of a schema fault that a failure shows.
+const MISFIT_CHARS_MAX: usize = 300;
+
 /// Evaluates what a workflow says over what a run has.
 pub trait Evaluator: Send + Sync + Debug {
     fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure>;
     fn arguments(&self, call: &Call, tool: &BoundTool, scope: &dyn Scope)
     -> Result<Value, Failure>;
+    /// What of the arguments does not fit the tool's schema, to be shown when the call has failed.
+    fn misfit(&self, tool: &BoundTool, arguments: &Value) -> Option<String>;
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure>;
     fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure>;
     /// The answer as the step will show it, or why it does not fit.
@@ -52,6 +57,12 @@ impl Evaluator for PlanEvaluator {
     ) -> Result<Value, Failure> {
         evaluate::arguments(&call.arguments, &tool.input, scope)
             .map_err(|fault| failure("arguments", &fault))
+    }
+
+    fn misfit(&self, tool: &BoundTool, arguments: &Value) -> Option<String> {
+        let fault = tool.input.validate(arguments).into_iter().next()?;
+        let fault: String = fault.to_string().chars().take(MISFIT_CHARS_MAX).collect();
+        Some(fault)
     }
 
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure> {

@@ -32,6 +32,7 @@ pub fn next_due(state: &State) -> Option<Timestamp> {
     let steps = state
         .active
         .iter()
+        .filter(|step| !state.is_held(**step))
         .filter_map(|step| state.step(*step).deadline);
     let calls = state.calls.values().filter_map(|call| call.deadline);
     let waits = state.waits.values().map(|wait| wait.due);

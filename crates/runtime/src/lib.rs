@@ -10,6 +10,7 @@ pub mod questions;
 pub mod result;
 pub mod runs;
 pub mod runtime;
+pub mod saved;
 pub mod sources;
 pub mod tend;
 mod world;

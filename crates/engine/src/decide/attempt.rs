@@ -3,7 +3,7 @@
 
 use super::Decider;
 use crate::event::{Lost, Outcome, Output, Resolution, What};
-use crate::failure::{Code, Failure};
+use crate::failure::{Category, Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::limits::LOST_REPEATS_MAX;
 use onecall_mcp::{CallOutput, text_of};
@@ -103,7 +103,7 @@ impl Decider<'_> {
             return;
         }
         let slot = call.slot();
-        let outcome = judged(outcome);
+        let outcome = self.explained(call, judged(outcome));
         self.emit(What::AttemptEnded {
             call,
             outcome: outcome.clone(),
@@ -113,6 +113,25 @@ impl Decider<'_> {
             Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
             Outcome::Unknown(lost) => self.attempt_lost(slot, &lost),
         }
+    }
+
+    /// A tool that refused arguments which do not fit its schema: the failure shows what was sent.
+    fn explained(&self, call: CallId, outcome: Outcome) -> Outcome {
+        let Outcome::Failed {
+            mut failure,
+            result,
+        } = outcome
+        else {
+            return outcome;
+        };
+        if failure.code.category() == Category::Tool
+            && let Some(open) = self.state.calls.get(&call)
+            && let Some(tool) = self.state.plan.tool(call.step as usize)
+            && let Some(misfit) = self.evaluator.misfit(tool, &open.arguments)
+        {
+            failure.message = format!("{} (arguments sent: {misfit})", failure.message);
+        }
+        Outcome::Failed { failure, result }
     }
 
     fn returned(&mut self, slot: Slot, result: &Arc<Value>) {

@@ -49,7 +49,7 @@ impl Decider<'_> {
         let step = state
             .active
             .iter()
-            .find(|step| is_due(state.step(**step).deadline));
+            .find(|step| !state.is_held(**step) && is_due(state.step(**step).deadline));
         let call = state.calls.iter().find(|(_, call)| is_due(call.deadline));
         let retry = state.waits.iter().find(|(_, wait)| wait.due <= due);
         question

@@ -141,9 +141,16 @@ async fn an_unknown_tool_is_an_error_of_the_protocol() {
         let mut answer = client.modern("tools/call", params).await;
         assert_eq!(answer.response().await["error"]["code"], -32602);
     }
-    let mut answer = client.modern("no/such", json!({})).await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert_eq!(answer.response().await["error"]["code"], -32601);
+    for method in [
+        "no/such",
+        "prompts/list",
+        "resources/list",
+        "completion/complete",
+    ] {
+        let mut answer = client.modern(method, json!({})).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method}");
+        assert_eq!(answer.response().await["error"]["code"], -32601);
+    }
     world.end().await;
 }
 

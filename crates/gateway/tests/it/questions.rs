@@ -4,6 +4,7 @@ use crate::client::{Answer, Http};
 use crate::world::World;
 use http::{Method, StatusCode};
 use onecall_engine::journal::Phase;
+use onecall_journal::MemoryStore;
 use serde_json::{Value, json};
 
 const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -60,6 +61,39 @@ async fn a_modern_client_carries_the_question_to_its_person() {
         .await;
     assert_eq!(error_of(other).await, -32602);
     world.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_may_arrive_at_another_process_on_the_same_store() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let state = asked(&mut client).await;
+    let second = World::start_on(&store).await;
+    let mut client = Http::new(second.address);
+    let given = answer(&state, &accept("Ada"));
+    let result = client.modern_result("tools/call", given.clone()).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    first.end().await;
+    // The process that asked is gone, and the same answer still leads to the same result.
+    let again = client.modern_result("tools/call", given).await;
+    assert_eq!(again, result);
+    second.end().await;
+}
+
+#[tokio::test]
+async fn a_question_outlives_the_process_that_asked_it() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let state = asked(&mut client).await;
+    first.end().await;
+    let second = World::start_on(&store).await;
+    let mut client = Http::new(second.address);
+    let given = answer(&state, &accept("Ada"));
+    let result = client.modern_result("tools/call", given).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    second.end().await;
 }
 
 #[tokio::test]

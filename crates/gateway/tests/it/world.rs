@@ -138,7 +138,10 @@ pub(crate) struct World {
 }
 
 pub(crate) async fn runtime() -> Runtime {
-    let store = MemoryStore::default();
+    runtime_on(&MemoryStore::default()).await
+}
+
+async fn runtime_on(store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
     let options = Options {
         server: Server {
@@ -167,7 +170,15 @@ impl World {
     }
 
     pub(crate) async fn start_with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
-        let runtime = runtime().await;
+        Self::serve(runtime().await, adjust).await
+    }
+
+    /// One of several on the same store.
+    pub(crate) async fn start_on(store: &MemoryStore) -> Self {
+        Self::serve(runtime_on(store).await, |_| {}).await
+    }
+
+    async fn serve(runtime: Runtime, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         let stop = CancellationToken::new();
         let (ready, address) = tokio::sync::oneshot::channel();
         let mut options = HttpOptions::new("127.0.0.1", 0, "1.2.3");

@@ -1,0 +1,100 @@
+//! Cases written as documents: a heading is a case, its fenced blocks are the workflow, the script of the world
+//! and what is expected. `tests/cases/engine/README.md` describes the blocks.
+
+mod compare;
+mod execute;
+mod script;
+mod show;
+
+use std::fs;
+use std::path::Path;
+
+/// One case of a document.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub file: String,
+    pub line: usize,
+    pub title: String,
+    /// The lines of the semantics it stands behind.
+    pub ids: Vec<String>,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    kind: String,
+    text: String,
+}
+
+impl Case {
+    fn block(&self, kind: &str) -> Option<&str> {
+        let block = self.blocks.iter().find(|block| block.kind == kind)?;
+        Some(&block.text)
+    }
+
+    /// Where the case stands, for messages.
+    pub fn place(&self) -> String {
+        format!("{}:{} {}", self.file, self.line, self.title)
+    }
+
+    /// Runs the case; the fault, if what happens is not what is expected.
+    pub fn fault(&self) -> Option<String> {
+        match execute::execute(self) {
+            Err(fault) => Some(fault),
+            Ok(run) => compare::fault(self, &run),
+        }
+    }
+}
+
+/// All cases of a folder, by file and line. The page that describes the folder has none.
+pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Case>> {
+    let mut files: Vec<_> = fs::read_dir(folder)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    files.sort();
+    let mut cases = Vec::new();
+    for path in files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.extension().is_some_and(|ext| ext == "md") && name != "README.md" {
+            cases.extend(read(&name, &fs::read_to_string(&path)?));
+        }
+    }
+    Ok(cases)
+}
+
+/// The cases of one document. `## [id, id] title` opens a case.
+fn read(file: &str, text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut open: Option<Block> = None;
+    for (index, line) in text.lines().enumerate() {
+        if let Some(block) = &mut open {
+            if line == "```" {
+                let block = open.take();
+                if let Some(case) = cases.last_mut() {
+                    case.blocks.extend(block);
+                }
+            } else {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+        } else if let Some(kind) = line.strip_prefix("```") {
+            open = Some(Block {
+                kind: kind.trim().to_owned(),
+                text: String::new(),
+            });
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            let (ids, title) = heading
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(']'))
+                .unwrap_or(("", heading));
+            cases.push(Case {
+                file: file.to_owned(),
+                line: index + 1,
+                title: title.trim().to_owned(),
+                ids: ids.split(',').map(|id| id.trim().to_owned()).collect(),
+                blocks: Vec::new(),
+            });
+        }
+    }
+    cases
+}

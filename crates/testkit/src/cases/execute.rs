@@ -1,0 +1,112 @@
+//! From a case to a played run: read the workflow, bind it to tools that fit it, play it.
+
+use super::Case;
+use super::script::{self, World};
+use onecall_dialects::toolhive;
+use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::failure::{Code, Failure};
+use onecall_engine::scripted::{Played, play};
+use onecall_mcp::Tool;
+use onecall_source::{Diagnostics, Node, SourceMap, parse, render};
+use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
+use onecall_workflow::name::{BackendName, ToolName};
+use onecall_workflow::parameters::Parameters;
+use onecall_workflow::plan::bind;
+use onecall_workflow::workflow::Workflow;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What became of a case.
+#[derive(Debug)]
+pub(super) enum Run {
+    Played(Box<Played>),
+    /// The parameters were not accepted.
+    Refused(Failure),
+}
+
+pub(super) fn execute(case: &Case) -> Result<Run, String> {
+    let source = case.block("yaml").ok_or("the case has no `yaml` block")?;
+    let workflow = workflow(source)?;
+    let world = match case.block("script") {
+        Some(text) => script::read(text)?,
+        None => script::read("{}")?,
+    };
+    let plan = bind(&workflow, &catalog(&workflow, &world)?)
+        .map_err(|unbound| format!("not bound: {unbound:?}"))?;
+    let input = match Parameters::new(workflow.inputs.clone()).accept(world.params.clone()) {
+        Ok(input) => input,
+        Err(faults) => {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let failure = Failure::new(Code::InputInvalid, faults.join("; "));
+            return Ok(Run::Refused(failure));
+        }
+    };
+    let played = play(&Arc::new(plan), input, &world.script, &PlanEvaluator);
+    Ok(Run::Played(Box::new(played)))
+}
+
+/// The JSON of a YAML text.
+pub(super) fn yaml(name: &str, text: &str) -> Result<Value, String> {
+    let (node, _) = document(name, text)?;
+    Ok(node.map_or(json!({}), |node| node.to_json()))
+}
+
+fn document(name: &str, text: &str) -> Result<(Option<Node>, SourceMap), String> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(format!("{name}.yaml"), text.to_owned());
+    let (documents, diagnostics) = parse(&sources, id);
+    refuse(&diagnostics, &sources)?;
+    let root = documents.into_iter().next().map(|document| document.root);
+    Ok((root, sources))
+}
+
+fn refuse(diagnostics: &Diagnostics, sources: &SourceMap) -> Result<(), String> {
+    if diagnostics.has_errors() {
+        let options = render::TextOptions::default();
+        return Err(render::report(diagnostics, sources, options));
+    }
+    Ok(())
+}
+
+/// The composite tool of a case; its name and description go without saying.
+fn workflow(source: &str) -> Result<Workflow, String> {
+    let text = format!("name: case\ndescription: A case.\n{source}");
+    let (node, sources) = document("case", &text)?;
+    let node = node.ok_or("the case is empty")?;
+    let mut diagnostics = Diagnostics::new();
+    let workflow = toolhive::read(&node, &toolhive::Options::default(), &mut diagnostics);
+    refuse(&diagnostics, &sources)?;
+    workflow.ok_or_else(|| "no workflow".to_owned())
+}
+
+/// Every tool the workflow names exists, as the script's `catalog` describes it.
+fn catalog(workflow: &Workflow, world: &World) -> Result<Catalog, String> {
+    let mut catalog = Catalog::default();
+    for call in workflow.steps.iter().filter_map(|step| step.call()) {
+        let name = call.tool.as_str();
+        let (backend, original) = name.split_once('.').unwrap_or(("backend", name));
+        let stated = world.catalog.get(name).cloned().unwrap_or(Value::Null);
+        let mut definition = json!({
+            "name": original,
+            "inputSchema": stated.get("input").cloned().unwrap_or(json!({ "type": "object" })),
+            "annotations": {
+                "readOnlyHint": stated.get("readOnly") == Some(&Value::Bool(true)),
+                "idempotentHint": stated.get("idempotent") == Some(&Value::Bool(true)),
+            },
+        });
+        if let Some(output) = stated.get("output") {
+            definition["outputSchema"] = output.clone();
+        }
+        catalog.tools.push(CatalogTool {
+            name: Some(ToolName::new(name)),
+            backend: BackendName::new(backend),
+            original: original.to_owned(),
+            listed: true,
+            tool: Tool::from_value(definition).map_err(|error| error.to_string())?,
+        });
+        catalog
+            .backends
+            .insert(BackendName::new(backend), Knowledge::Live);
+    }
+    Ok(catalog)
+}

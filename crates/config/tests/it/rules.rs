@@ -264,6 +264,21 @@ fn a_file_found_in_a_directory_is_left_out_when_nothing_reads_it() {
 }
 
 #[test]
+fn a_name_with_a_dash_is_read_with_index() {
+    let read = |how: &str| {
+        format!("  - {{id: a-b, tool: b.t}}\n  - {{id: r, tool: b.t, arguments: {{x: '{how}'}}}}\n")
+    };
+    let outcome = load(&[("demo.yaml", &tool(&read("{{.steps.a-b.output.f}}")))]);
+    assert_eq!(outcome.codes(), ["WF201"]);
+    assert!(
+        outcome.report().contains("is read with `index`"),
+        "{}",
+        outcome.report()
+    );
+    sound(&read("{{index .steps \"a-b\" \"output\" \"f\"}}"));
+}
+
+#[test]
 fn what_works_here_only_is_told_on_request() {
     let file = tool("  - {id: s, tool: b.t, onError: {action: retry, maxRetries: 2}}\n  - {id: l, type: forEach, collection: \"[1]\", step: {tool: b.t}}\n")
         .replace("  steps:", "  failureMode: continue\n  steps:")

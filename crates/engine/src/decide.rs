@@ -60,8 +60,12 @@ pub fn decide(
         now: at,
         events: Vec::new(),
     };
-    decider.input(input);
-    decider.settle();
+    // A run starts once, and nothing happens to it before.
+    let has_started = decider.state.events > 0;
+    if has_started != matches!(input, Input::Start { .. }) {
+        decider.input(input);
+        decider.settle();
+    }
     decider.events
 }
 

@@ -260,8 +260,10 @@ impl State {
         &self.steps[step as usize]
     }
 
+    /// The name of a step; `?` for one that is not there, since answers may name any.
     pub fn step_name(&self, step: u32) -> &str {
-        self.plan.workflow.steps[step as usize].name.as_str()
+        let step = self.plan.workflow.steps.get(step as usize);
+        step.map_or("?", |step| step.name.as_str())
     }
 
     pub(crate) fn work(&self, slot: Slot) -> Option<&Work> {

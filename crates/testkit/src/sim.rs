@@ -12,6 +12,9 @@ mod verify;
 
 pub use report::{Point, Report, Violation};
 
+#[cfg(test)]
+mod tests;
+
 use dice::Dice;
 use harness::{Crash, Disturbance, Performance, perform};
 use scenario::Scenario;

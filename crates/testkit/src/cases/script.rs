@@ -26,9 +26,9 @@ pub(super) fn read(text: &str) -> Read<World> {
     };
     for (key, value) in object(&value)? {
         match key.as_str() {
-            "params" => world.params = value.clone(),
+            "params" => world.params.clone_from(value),
             "seed" => world.script.seed = value.as_u64().unwrap_or(0),
-            "catalog" => world.catalog = object(value)?.clone(),
+            "catalog" => world.catalog.clone_from(object(value)?),
             "tools" => {
                 for (name, replies) in object(value)? {
                     let replies = list(replies).iter().map(reply).collect::<Read<_>>()?;

@@ -24,42 +24,8 @@ pub(super) fn duration(duration: Duration) -> String {
 /// Everything a `result` block can ask for.
 pub(super) fn result(played: &Played) -> Map<String, Value> {
     let state = &played.state;
-    let (end, output, failure, partial) = match &state.end {
-        None => ("open", Value::Null, None, None),
-        Some(End::Completed {
-            output, failure, ..
-        }) => ("completed", Value::clone(output), failure.as_ref(), None),
-        Some(End::Failed { failure, partial }) => {
-            ("failed", Value::Null, Some(failure), Some(partial))
-        }
-        Some(End::TimedOut { failure, partial }) => {
-            ("timed_out", Value::Null, Some(failure), Some(partial))
-        }
-        Some(End::Cancelled { failure, partial }) => {
-            ("cancelled", Value::Null, Some(failure), Some(partial))
-        }
-    };
-    let mut all = Map::new();
+    let mut all = ending(state);
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
-    put("end", json!(end));
-    put("output", output);
-    put(
-        "failure",
-        json!(failure.map(|failure| failure.code.as_str())),
-    );
-    put(
-        "message",
-        json!(failure.map(|failure| failure.message.as_str())),
-    );
-    put(
-        "step",
-        json!(failure.and_then(|failure| failure.step.as_deref())),
-    );
-    put(
-        "attempt",
-        json!(failure.and_then(|failure| failure.attempt)),
-    );
-    put("partial", json!(partial));
     put("took", json!(duration(played.took())));
     put(
         "steps",
@@ -102,6 +68,47 @@ pub(super) fn result(played: &Played) -> Map<String, Value> {
     put("calls", json!(calls(played)));
     put("keys", json!(keys(played)));
     put("questions", json!(questions(played)));
+    all
+}
+
+/// How the run ended, with what it gave or why it gave nothing.
+fn ending(state: &State) -> Map<String, Value> {
+    let (end, output, failure, partial) = match &state.end {
+        None => ("open", Value::Null, None, None),
+        Some(End::Completed {
+            output, failure, ..
+        }) => ("completed", Value::clone(output), failure.as_ref(), None),
+        Some(End::Failed { failure, partial }) => {
+            ("failed", Value::Null, Some(failure), Some(partial))
+        }
+        Some(End::TimedOut { failure, partial }) => {
+            ("timed_out", Value::Null, Some(failure), Some(partial))
+        }
+        Some(End::Cancelled { failure, partial }) => {
+            ("cancelled", Value::Null, Some(failure), Some(partial))
+        }
+    };
+    let mut all = Map::new();
+    let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
+    put("end", json!(end));
+    put("output", output);
+    put(
+        "failure",
+        json!(failure.map(|failure| failure.code.as_str())),
+    );
+    put(
+        "message",
+        json!(failure.map(|failure| failure.message.as_str())),
+    );
+    put(
+        "step",
+        json!(failure.and_then(|failure| failure.step.as_deref())),
+    );
+    put(
+        "attempt",
+        json!(failure.and_then(|failure| failure.attempt)),
+    );
+    put("partial", json!(partial));
     all
 }
 

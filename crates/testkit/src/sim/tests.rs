@@ -1,0 +1,240 @@
+//! Properties of the decider over the simulator's workflows: no order of inputs breaks it, folding is exact,
+//! and what was decided is never evaluated again.
+
+use super::harness::{Disturbance, perform};
+use super::scenario::Scenario;
+use onecall_engine::decide::{Input, decide};
+use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
+use onecall_engine::event::{Answer, AnswerAction, Event, Lost, Outcome, Resolution, What};
+use onecall_engine::evolve::evolve;
+use onecall_engine::failure::{Code, Failure};
+use onecall_engine::identity::{CallId, RunId, Slot, Timestamp};
+use onecall_engine::state::State;
+use onecall_workflow::expression::{Expression, ValueTemplate};
+use onecall_workflow::output::{Absent, Produced};
+use onecall_workflow::plan::BoundTool;
+use onecall_workflow::scope::Scope;
+use onecall_workflow::step::{Ask, Call, Condition, Each};
+use onecall_workflow::workflow::OutputProperties;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn fresh(scenario: &Scenario) -> State {
+    State::new(RunId::new("run"), Arc::clone(&scenario.plan))
+}
+
+fn fold(scenario: &Scenario, events: &[Event]) -> State {
+    let mut state = fresh(scenario);
+    for event in events {
+        evolve(&mut state, event);
+    }
+    state
+}
+
+/// Steps and items are few, so that inputs often meet something that is there; some are not there at all.
+fn slots() -> impl Strategy<Value = Slot> {
+    let item = prop_oneof![Just(None), (0_u32..7).prop_map(Some)];
+    (0_u32..8, item).prop_map(|(step, item)| Slot { step, item })
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        Just(Outcome::Returned(Arc::new(json!({
+            "content": [], "structuredContent": { "value": 1 },
+        })))),
+        Just(Outcome::Returned(Arc::new(json!("no result at all")))),
+        Just(Outcome::Returned(Arc::new(json!({ "isError": true })))),
+        Just(Outcome::Failed {
+            failure: Failure::new(Code::TransportUnavailable, "no"),
+            result: None,
+        }),
+        Just(Outcome::Unknown(Lost::Crash)),
+        Just(Outcome::Unknown(Lost::Cancelled)),
+        Just(Outcome::Unknown(Lost::Connection {
+            reason: "reset".to_owned()
+        })),
+    ]
+}
+
+fn inputs() -> impl Strategy<Value = Input> {
+    let call = (slots(), 0_u32..4).prop_map(|(slot, attempt)| slot.attempt(attempt));
+    let content = prop_oneof![
+        Just(None),
+        Just(Some(json!({ "value": true }))),
+        Just(Some(json!(3)))
+    ];
+    let action = prop_oneof![
+        Just(AnswerAction::Accept),
+        Just(AnswerAction::Decline),
+        Just(AnswerAction::Cancel),
+        Just(AnswerAction::Timeout),
+    ];
+    let round = prop_oneof![Just(None), (0_u32..3).prop_map(Some)];
+    let answer = (0_u32..8, round, action, content).prop_map(|(step, round, action, content)| {
+        let defaulted = false;
+        Input::Answer {
+            step,
+            round,
+            answer: Answer {
+                action,
+                content,
+                defaulted,
+            },
+        }
+    });
+    let resolution = prop_oneof![
+        Just(Resolution::Retry),
+        Just(Resolution::Fail),
+        Just(Resolution::Result(json!({ "value": 1 }))),
+    ];
+    prop_oneof![
+        6 => (call, outcomes()).prop_map(|(call, outcome)| Input::Ended { call, outcome }),
+        3 => answer,
+        2 => Just(Input::Time),
+        2 => (slots(), resolution).prop_map(|(slot, resolution)| Input::Resolve { slot, resolution }),
+        1 => Just(Input::Resume),
+        1 => Just(Input::Start { input: Arc::new(json!({})), seed: 1 }),
+        1 => Just(Input::Cancel { reason: "enough".to_owned() }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_order_of_inputs_breaks_the_decider(
+        number in 0_u64..2_000,
+        is_started in prop::bool::weighted(0.9),
+        inputs in prop::collection::vec((0_u64..30_000, inputs()), 0..40),
+    ) {
+        let scenario = Scenario::roll(9, number);
+        let mut state = fresh(&scenario);
+        let mut events = Vec::new();
+        let mut now = Timestamp::from_millis(1_785_231_000_000);
+        if is_started {
+            let start = Input::Start { input: Arc::clone(&scenario.input), seed: 1 };
+            events.extend(decide(&mut state, now, start, &PlanEvaluator));
+        }
+        for (later, input) in inputs {
+            // Clocks go back now and then.
+            now = Timestamp::from_micros(now.as_micros() + 1_000 * later - 5_000_000 * u64::from(later % 7 == 0));
+            events.extend(decide(&mut state, now, input, &PlanEvaluator));
+        }
+        prop_assert_eq!(fold(&scenario, &events).image(), state.image());
+        let stored = serde_json::to_string(&events).unwrap();
+        let read: Vec<Event> = serde_json::from_str(&stored).unwrap();
+        prop_assert_eq!(fold(&scenario, &read).image(), state.image());
+        let ends = events.iter().filter(|event| matches!(event.what, What::RunEnded { .. })).count();
+        prop_assert!(ends <= 1);
+    }
+}
+
+/// An evaluator that can do nothing.
+#[derive(Debug)]
+struct Erring;
+
+fn broken<T>() -> Result<T, Failure> {
+    Err(Failure::new(Code::ExpressionFailed, "evaluated"))
+}
+
+impl Evaluator for Erring {
+    fn condition(&self, _: &Condition, _: &dyn Scope) -> Result<bool, Failure> {
+        broken()
+    }
+    fn arguments(&self, _: &Call, _: &BoundTool, _: &dyn Scope) -> Result<Value, Failure> {
+        broken()
+    }
+    fn misfit(&self, _: &BoundTool, _: &Value) -> Option<String> {
+        None
+    }
+    fn items(&self, _: &Each, _: &dyn Scope) -> Result<Vec<Value>, Failure> {
+        broken()
+    }
+    fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
+        broken()
+    }
+    fn answer(&self, _: &Ask, _: Option<Value>) -> Result<Option<Value>, String> {
+        Err("evaluated".to_owned())
+    }
+    fn properties(
+        &self,
+        _: &OutputProperties,
+        _: &dyn Scope,
+        _: Absent,
+    ) -> Result<Produced, Failure> {
+        broken()
+    }
+    fn value(&self, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
+        broken()
+    }
+}
+
+/// What was in flight is called again with the arguments and the key that were stored, what had ended stays as
+/// it was; nothing of it is evaluated.
+#[test]
+fn a_journal_resumes_under_an_evaluator_that_always_errs() {
+    let mut repeated = 0;
+    for number in 0..300 {
+        let scenario = Scenario::roll(3, number);
+        let whole = perform(&scenario, &Disturbance::default(), None);
+        for stored in 1..whole.events.len() {
+            let events = &whole.events[..stored];
+            let mut state = fold(&scenario, events);
+            let before: Vec<String> = ended(&state);
+            let open: BTreeMap<Slot, (Arc<Value>, String)> = state
+                .calls
+                .iter()
+                .map(|(id, call)| (id.slot(), (Arc::clone(&call.arguments), call.key.clone())))
+                .collect();
+            let now = events.last().map(|event| event.at).unwrap_or_default();
+            let decided = decide(&mut state, now, Input::Resume, &Erring);
+            for event in &decided {
+                if let What::AttemptStarted {
+                    call,
+                    arguments,
+                    key,
+                    ..
+                } = &event.what
+                {
+                    let stored = open.get(&call.slot());
+                    assert_eq!(stored, Some(&(Arc::clone(arguments), key.clone())));
+                    repeated += 1;
+                }
+            }
+            let after = ended(&state);
+            for (before, after) in before.iter().zip(&after) {
+                assert!(before.is_empty() || before == after, "{before}\n{after}");
+            }
+        }
+    }
+    assert!(repeated > 100, "only {repeated} calls were repeated");
+}
+
+/// Each step that has ended, as text; nothing for the others.
+fn ended(state: &State) -> Vec<String> {
+    let show = |step: &onecall_engine::state::StepState| {
+        if step.status.0.is_ended() {
+            format!("{step:?}")
+        } else {
+            String::new()
+        }
+    };
+    state.steps.iter().map(show).collect()
+}
+
+#[test]
+fn ids_of_calls_are_what_slots_say() {
+    let slot = Slot {
+        step: 1,
+        item: Some(2),
+    };
+    let call = CallId {
+        step: 1,
+        item: Some(2),
+        attempt: 3,
+    };
+    assert_eq!(slot.attempt(3), call);
+    assert_eq!(call.slot(), slot);
+}

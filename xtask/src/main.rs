@@ -1,5 +1,6 @@
 //! Automation of this repository. `cargo xtask test` runs everything CI runs.
 
+mod bench;
 mod part;
 mod python;
 mod table;
@@ -11,7 +12,9 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test [PART…]   run everything CI runs, or only these parts
-  test --list    name the parts";
+  test --list    name the parts
+  bench NAME     measure speed or memory: gotemplate, backends, journal
+  sim …          simulate runs: --runs N --seed S [--break NAME]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +25,8 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Some((&"test", parts)) => test::run(parts),
+        Some((&"bench", [name, words @ ..])) => bench::run(name, words),
+        Some((&"sim", words)) => bench::sim(words),
         _ => {
             part::say(HELP);
             return ExitCode::from(2);

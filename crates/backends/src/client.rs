@@ -189,7 +189,7 @@ impl Client {
 
     /// A request of ours that is no call.
     pub(crate) async fn request(&self, name: &str, params: Value) -> Result<Value, RequestError> {
-        parse_result(&*self.request_raw(name, params, Arc::default()).await?)
+        parse_result(&self.request_raw(name, params, Arc::default()).await?)
     }
 
     /// The same, with the result as received.
@@ -281,10 +281,23 @@ async fn open_http(
 ) -> Result<(Wire, Agreement), ConnectError> {
     match http::open(endpoint.clone(), opening, era).await? {
         Opened::Wire(wire, agreement) => Ok((Wire::Http(wire), agreement)),
-        Opened::MaybeSse(first) => match sse::open(endpoint, opening).await {
+        // On one stream for all calls a question could belong to any caller.
+        Opened::MaybeSse(first) => match sse::open(endpoint, &without_questions(opening)).await {
             Ok((wire, agreement)) => Ok((Wire::Sse(wire), agreement)),
             Err(_) => Err(first),
         },
+    }
+}
+
+fn without_questions(opening: &Opening) -> Opening {
+    let capabilities = if opening.serves_one {
+        opening.capabilities.clone()
+    } else {
+        json!({})
+    };
+    Opening {
+        capabilities,
+        ..opening.clone()
     }
 }
 

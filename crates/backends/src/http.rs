@@ -6,6 +6,7 @@ mod endpoint;
 mod open;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +29,7 @@ pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub(crate) use self::open::{Opened, open};
 use crate::call::{Progress, QuestionSink};
 use crate::error::RequestError;
-use crate::limits::{HTTP_GOODBYE, QUESTIONS_MAX};
+use crate::limits::{HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, QUESTIONS_MAX};
 use crate::link::{RequestOptions, ask};
 use crate::negotiate::Opening;
 
@@ -53,6 +54,10 @@ struct Shared {
     changed: watch::Sender<u64>,
     closed: watch::Sender<Option<Arc<str>>>,
     questions: tokio::sync::Semaphore,
+    /// Who can be asked, by the request that is in flight.
+    askers: Mutex<BTreeMap<i64, QuestionSink>>,
+    /// Done once the first GET was answered.
+    listens: CancellationToken,
 }
 
 /// How one POST ended.
@@ -79,6 +84,8 @@ impl HttpWire {
             changed: watch::Sender::new(0),
             closed: watch::Sender::new(None),
             questions: tokio::sync::Semaphore::new(QUESTIONS_MAX),
+            askers: Mutex::default(),
+            listens: CancellationToken::new(),
         });
         let listening = (revision.era() == Era::Legacy).then(|| {
             let stop = CancellationToken::new();
@@ -89,6 +96,16 @@ impl HttpWire {
             shared,
             _stop_listening: listening,
         }
+    }
+
+    /// Waits, not for long, until a legacy server can tell us what belongs to no call. Servers
+    /// drop what they have to say before that, questions too.
+    async fn listening(self) -> Self {
+        if self.shared.revision.era() == Era::Legacy {
+            let listens = self.shared.listens.cancelled();
+            let _ = tokio::time::timeout(HTTP_LISTEN_PATIENCE, listens).await;
+        }
+        self
     }
 
     /// Sends a request and waits for its answer. Dropping the future cancels it at the server.
@@ -177,6 +194,9 @@ impl Shared {
             options,
             armed: true,
         };
+        if let Some(asker) = &options.asker {
+            lock(&self.askers).insert(id, asker.clone());
+        }
         let sent = self
             .endpoint
             .post(headers, Bytes::from(body), Arc::clone(&options.sent))
@@ -256,12 +276,22 @@ impl Shared {
             },
             // A modern server asks nothing.
             Incoming::Request { id, method, params } if self.revision.era() == Era::Legacy => {
-                let asker = options.and_then(|options| options.asker.clone());
+                let asker = match options {
+                    Some(options) => options.asker.clone(),
+                    None => self.newest_asker(),
+                };
                 let shared = Arc::clone(self);
                 tokio::spawn(async move { shared.asked(id, method, params, asker).await });
             }
             Incoming::Request { .. } | Incoming::Response { .. } => {}
         }
+    }
+
+    /// A question outside the stream of a call can only be placed where there is one caller.
+    fn newest_asker(&self) -> Option<QuestionSink> {
+        let askers = lock(&self.askers);
+        let newest = askers.last_key_value().map(|(_, asker)| asker.clone());
+        newest.filter(|_| self.opening.serves_one)
     }
 
     /// A question that came on the stream of a call goes to whoever made that call.
@@ -392,6 +422,7 @@ impl CancelGuard<'_> {
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
+        lock(&self.shared.askers).remove(&self.id);
         let was_sent = self.options.sent.load(Ordering::SeqCst);
         if !self.armed || !was_sent || self.shared.revision.era() == Era::Modern {
             return;

@@ -47,6 +47,8 @@ pub(crate) const HTTP_IDLE: Duration = Duration::from_secs(4);
 pub(crate) const HTTP_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that leaves the probe unanswered so long is asked to `initialize`.
 pub(crate) const HTTP_PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// A legacy server's change stream is waited for so long at the opening.
+pub(crate) const HTTP_LISTEN_PATIENCE: Duration = Duration::from_millis(500);
 /// For the end of a session.
 pub(crate) const HTTP_GOODBYE: Duration = Duration::from_secs(1);
 /// Limit: how often the stream of one call is resumed.

@@ -24,6 +24,8 @@ pub(crate) struct Opening {
     pub(crate) client: ClientInfo,
     /// What a handshake declares for the whole connection.
     pub(crate) capabilities: Value,
+    /// All calls on the connection come from one caller, so any question can go to it.
+    pub(crate) serves_one: bool,
 }
 
 /// What the probe of a process found.

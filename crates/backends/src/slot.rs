@@ -75,6 +75,7 @@ impl Slot {
             opening: Opening {
                 client: client.clone(),
                 capabilities,
+                serves_one,
             },
             state: watch::Sender::new(State::Idle),
             demand: Notify::new(),

@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Runs(RunsCommand),
     /// The built-in MCP backend, for trying things out
     Demo(DemoArgs),
+    /// Draw the steps of workflows and what they wait for
+    Graph(GraphArgs),
+    /// List the tools of the backends, or save them for `check --tools`
+    Tools(ToolsArgs),
     /// Try a Go template
     Render(RenderArgs),
     /// Explain a diagnostic code
@@ -65,6 +69,12 @@ pub(crate) struct CheckArgs {
     pub(crate) config: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
     pub(crate) format: CheckFormat,
+    /// Check against these tools too: a file written by `onecall tools --save`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Print each workflow in full, every policy spelled out
+    #[arg(long)]
+    pub(crate) print: bool,
     /// Treat warnings as faults
     #[arg(long)]
     pub(crate) deny_warnings: bool,
@@ -75,6 +85,8 @@ pub(crate) enum CheckFormat {
     Text,
     Json,
     Sarif,
+    /// The status block of each definition resource
+    Status,
 }
 
 #[derive(Debug, Args)]
@@ -239,4 +251,32 @@ pub(crate) enum RenderMode {
 pub(crate) struct ExplainArgs {
     /// A code such as WF014
     pub(crate) code: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    /// A file or directory, and the workflow to draw; all of them if none is named
+    pub(crate) path: PathBuf,
+    pub(crate) workflow: Option<String>,
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Text,
+    Mermaid,
+    Dot,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    /// Files or directories with backends
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Write `{backend: list}` as JSON, for `check --tools`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -4,6 +4,8 @@ pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod graph;
 pub(crate) mod render;
 pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod tools;

@@ -44,6 +44,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => command::check::run(&args),
+        Command::Graph(args) => command::graph::run(&args),
+        Command::Tools(args) => on_runtime(command::tools::run(args)),
         Command::Render(args) => command::render::run(&args),
         Command::Explain(args) => Ok(command::explain::run(&args)),
         Command::Call(args) => on_runtime(command::call::run(args)),

@@ -52,6 +52,23 @@ pub(crate) fn understand(collected: sources::Collected) -> Loaded {
     }
 }
 
+/// The status block of each definition resource, in the words of a controller.
+pub(crate) fn statuses(
+    loaded: &Loaded,
+    inputs: &[onecall_config::Input],
+    unfit: &Diagnostics,
+) -> Vec<serde_json::Value> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let options = onecall_config::Options {
+        environment: &environment,
+    };
+    let at = now().to_rfc3339();
+    onecall_config::status::statuses(&loaded.sources, inputs, &options, unfit)
+        .iter()
+        .map(|status| status.to_json(Some(&at)))
+        .collect()
+}
+
 /// A backend whose command is `onecall` is this very program, whether it is on the PATH or not.
 fn name_this_program(settings: Option<&mut Settings>) {
     let Ok(program) = std::env::current_exe() else {

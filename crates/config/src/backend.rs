@@ -45,8 +45,11 @@ impl Reader<'_> {
                 })
             }
             (None, Some(url)) => {
+                let before = diagnostics.error_count();
                 let text = substitute(url, self.environment, diagnostics);
-                if !text.starts_with("http://") && !text.starts_with("https://") {
+                // What a variable that is not set would have given is not known.
+                let known = diagnostics.error_count() == before;
+                if known && !text.starts_with("http://") && !text.starts_with("https://") {
                     diagnostics.push(not_http(url));
                 }
                 match kind.as_ref().map(|kind| kind.value) {

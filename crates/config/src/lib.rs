@@ -4,9 +4,11 @@
 #![deny(clippy::disallowed_methods)]
 
 mod backend;
+pub mod key_table;
 mod keys;
 mod mcp_servers;
 mod onecall;
+mod portability;
 mod read;
 mod resources;
 pub mod settings;
@@ -14,5 +16,6 @@ pub mod status;
 mod substitute;
 mod toolhive;
 
+pub use portability::portability;
 pub use read::{Input, Options, read, references};
 pub use substitute::Environment;

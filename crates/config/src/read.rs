@@ -3,7 +3,9 @@
 use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
-use crate::resources::{self, Definition, Resource, ToolConfigs, publish, resources_of};
+use crate::resources::{
+    self, Definition, Resource, ToolConfigs, no_backends, publish, resources_of,
+};
 use crate::settings::{Backend, Server, Settings};
 use crate::substitute::Environment;
 use crate::toolhive::{self, Toolhive};
@@ -51,6 +53,7 @@ pub fn read(
         .into_iter()
         .filter(|own| own.referenced_by.is_empty());
     settings.unpublished = left.filter_map(|own| own.workflow).collect();
+    diagnostics.sort();
     let sound = !diagnostics.has_errors();
     (sound.then_some(settings), diagnostics)
 }
@@ -172,6 +175,8 @@ fn unrecognised(source: SourceId, name: &str) -> Diagnostic {
 #[derive(Default)]
 struct Merged {
     server: Server,
+    /// The group that a configuration file takes its backends from.
+    group: Option<Text>,
     store: Option<String>,
     durability: Option<Durability>,
     templates: GoOptions,
@@ -197,6 +202,7 @@ impl Merged {
         if let Some(name) = own.name {
             self.server.name = name;
         }
+        self.group = own.group.or(self.group.take());
         self.server.backends.extend(own.backends);
         self.server.workflows.extend(own.workflows);
         if let Some(aggregation) = own.aggregation {
@@ -215,6 +221,10 @@ impl Merged {
     /// The servers of resources, and one of everything else where there is such a thing.
     fn finish(mut self, mut servers: Vec<Server>, diagnostics: &mut Diagnostics) -> Settings {
         let is_named = !self.server.name.is_empty();
+        if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
+            let name = &self.server.name;
+            diagnostics.push(no_backends(name, group.place(), Some(group)));
+        }
         if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }
@@ -295,6 +305,3 @@ fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
         );
     }
 }
-
-#[cfg(test)]
-mod tests;

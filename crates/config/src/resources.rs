@@ -7,6 +7,7 @@ mod server;
 mod tool_config;
 
 pub(crate) use envelope::{Resource, ResourceKind, resources_of};
+pub(crate) use server::no_backends;
 pub(crate) use tool_config::ToolConfigs;
 
 use crate::settings::{Backend, Server};

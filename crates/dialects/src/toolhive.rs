@@ -4,12 +4,14 @@
 mod duration;
 mod expressions;
 mod lower;
+mod portability;
 mod syntax;
 
 pub use duration::parse as parse_duration;
 pub use duration::read as read_duration;
 pub use expressions::FUNCTIONS;
 pub use lower::name_faults;
+pub use portability::portability;
 pub use syntax::read_annotations;
 
 use onecall_source::{Diagnostics, Node};

@@ -1,5 +1,6 @@
 //! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio, `backend odd` a
-//! handshake server whose tool and result hold what no list of types foresees.
+//! handshake server whose tool and result hold what no list of types foresees, `backend conformance` has the
+//! tools that the protocol's conformance suite calls.
 
 use onecall_mcp::{Incoming, message_text, method, parse, response};
 use serde_json::{Value, json};
@@ -8,10 +9,13 @@ use std::io::{BufRead as _, Write as _};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("odd") => odd(),
+        Some("odd") => serve(&[tool()], |_| result()),
+        Some("conformance") => serve(&conformance_tools(), conformance_result),
         _ => {
-            let mut options = onecall_demo::Options::default();
-            options.changing_list = arguments.iter().any(|argument| argument == "--changing");
+            let options = onecall_demo::Options {
+                changing_list: arguments.iter().any(|argument| argument == "--changing"),
+                ..onecall_demo::Options::default()
+            };
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()?;
@@ -21,19 +25,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-fn odd() -> Result<(), Box<dyn std::error::Error>> {
+fn serve(
+    tools: &[Value],
+    result: impl Fn(&str) -> Value,
+) -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        let Ok(Incoming::Request { id, method, .. }) = parse(line?.as_bytes()) else {
+        let Ok(Incoming::Request { id, method, params }) = parse(line?.as_bytes()) else {
             continue;
         };
-        let result = match method.as_str() {
+        let answer = match method.as_str() {
             method::INITIALIZE => json!({
                 "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
                 "serverInfo": { "name": "odd", "version": "1" }
             }),
-            method::TOOLS_LIST => json!({ "tools": [tool()] }),
-            method::TOOLS_CALL => result(),
+            method::TOOLS_LIST => json!({ "tools": tools }),
+            method::TOOLS_CALL => result(params["name"].as_str().unwrap_or_default()),
             _ => {
                 let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
                     "error": { "code": -32601, "message": "unknown" } });
@@ -41,7 +48,7 @@ fn odd() -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             }
         };
-        output.write_all(message_text(&response(&id, &result)).as_bytes())?;
+        output.write_all(message_text(&response(&id, &answer)).as_bytes())?;
         output.flush()?;
     }
     Ok(())
@@ -62,4 +69,60 @@ fn result() -> Value {
         "structuredContent": [1, 2, 3],
         "_meta": { "vendor.example/x": null }
     })
+}
+
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+
+fn conformance_tools() -> Vec<Value> {
+    let names = [
+        "test_simple_text",
+        "test_image_content",
+        "test_audio_content",
+        "test_embedded_resource",
+        "test_multiple_content_types",
+        "test_error_handling",
+    ];
+    let bare = |name: &str| {
+        json!({ "name": name, "description": "Conformance.",
+            "inputSchema": { "type": "object", "additionalProperties": false } })
+    };
+    let mut tools: Vec<Value> = names.into_iter().map(bare).collect();
+    tools.push(json!({
+        "name": "json_schema_2020_12_tool", "description": "Keeps its schema.",
+        "inputSchema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+            "$defs": { "address": { "$anchor": "addressDef", "type": "object", "properties": {
+                "street": { "type": "string" }, "city": { "type": "string" } } } },
+            "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" },
+                "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+                "phone": { "type": "string" }, "email": { "type": "string" } },
+            "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+            "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+            "then": { "required": ["phone"] }, "else": { "required": ["email"] },
+            "additionalProperties": false
+        }
+    }));
+    tools
+}
+
+fn conformance_result(tool: &str) -> Value {
+    let text = json!({ "type": "text", "text": "This is a simple text response for testing." });
+    let image = json!({ "type": "image", "data": PIXEL, "mimeType": "image/png" });
+    let resource = |uri: &str| {
+        json!({ "type": "resource", "resource": {
+            "uri": uri, "mimeType": "text/plain", "text": "An embedded resource." } })
+    };
+    let content = match tool {
+        "test_image_content" => json!([image]),
+        "test_audio_content" => {
+            json!([{ "type": "audio", "data": SILENCE, "mimeType": "audio/wav" }])
+        }
+        "test_embedded_resource" => json!([resource("test://embedded-resource")]),
+        "test_multiple_content_types" => {
+            json!([text, image, resource("test://mixed-content-resource")])
+        }
+        _ => json!([text]),
+    };
+    json!({ "content": content, "isError": tool == "test_error_handling" })
 }

@@ -1,15 +1,16 @@
-//! `tools/call`: a call becomes a request of the runtime; a run that was started is followed until it rests.
+//! `tools/call`: a call becomes a request of the runtime; a run that was started is followed. A call that carries
+//! answers back attaches to the run that asked.
 
+use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
 use crate::limits::LABELS_MAX;
-use crate::progress::Progress;
 use crate::server::{Shared, passed_on};
-use onecall_engine::failure::Code;
-use onecall_mcp::{RpcError, code, meta};
-use onecall_runtime::calls::{Moved, Reply, Request, RunHandle};
+use crate::{ask, result_tool, seal};
+use onecall_engine::identity::RunId;
+use onecall_mcp::{Era, RpcError, code, meta};
+use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::{PublishedWorkflow, Target};
-use onecall_runtime::result;
-use onecall_runtime::runs::Standing;
+use onecall_runtime::questions::Follower;
 use onecall_workflow::policy::OnDisconnect;
 use rmcp::model::ProgressToken;
 use rmcp::service::{Peer, RoleServer};
@@ -19,27 +20,50 @@ use std::sync::Arc;
 
 /// Who calls, and how they can be reached.
 pub(crate) struct Caller {
+    pub(crate) era: Era,
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) watch: Watch,
+    /// The client can show a form to its person.
+    pub(crate) shows_forms: bool,
 }
 
 /// Calls a published tool; the answer is a tool result, or an error of the protocol.
 pub(crate) async fn call(
     shared: &Shared,
-    params: Value,
-    caller: Caller,
+    mut params: Value,
+    caller: &Caller,
 ) -> Result<Value, RpcError> {
+    let state = params.get_mut("requestState").map(Value::take);
+    let responses = params.get_mut("inputResponses").map(Value::take);
     let request = read(params)?;
     let workflow = workflow_of(shared, &request.tool);
+    let digest = seal::digest(&request.tool, &request.arguments);
+    let terms = Terms {
+        declares_output: workflow
+            .as_ref()
+            .is_some_and(|workflow| workflow.declares_output()),
+        cancels: workflow
+            .as_ref()
+            .is_some_and(|workflow| workflow.workflow.policy.on_disconnect == OnDisconnect::Cancel),
+        patience: shared.patience,
+        digest,
+    };
+    if let Some(state) = state.filter(|_| caller.era == Era::Modern) {
+        return carried_back(shared, &state, responses.as_ref(), caller, &terms).await;
+    }
+    if request.tool == result_tool::NAME && workflow.is_none() && has_result_tool(shared) {
+        return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+    }
     let name = request.tool.clone();
-    let reply = match &workflow {
+    let reply = if workflow.is_some() {
         // A run must not be left half created, so its start is never interrupted.
-        Some(_) => shared.runtime.call(request).await,
-        None => tokio::select! {
+        shared.runtime.call(request).await
+    } else {
+        tokio::select! {
             reply = shared.runtime.call(request) => reply,
             interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
-        },
+        }
     };
     match reply {
         Reply::Result(value) => Ok(Arc::unwrap_or_clone(value)),
@@ -55,8 +79,35 @@ pub(crate) async fn call(
         Reply::UnknownTool => Err(RpcError::invalid_params(format!(
             "no tool is named `{name}` here"
         ))),
-        Reply::Started(handle) => follow(handle, caller, workflow.as_deref()).await,
+        Reply::Started(handle) => {
+            let follower = Follower::new(shared.runtime.clone(), handle);
+            follow(shared, follower, caller, &terms).await
+        }
     }
+}
+
+/// Gives the answers to the run that asked, and follows it on.
+async fn carried_back(
+    shared: &Shared,
+    state: &Value,
+    responses: Option<&Value>,
+    caller: &Caller,
+    terms: &Terms,
+) -> Result<Value, RpcError> {
+    let state = ask::open_state(&shared.sealer, state, &terms.digest)?;
+    let answers = ask::answers(&state, responses)?;
+    let run = RunId::new(state.run);
+    for given in answers {
+        let answered = shared.runtime.answer(&run, given).await;
+        answered.map_err(|error| ask::refused(&error))?;
+    }
+    let attached = shared.runtime.attach(&run).await;
+    let follower = attached.map_err(|error| RpcError::invalid_params(error.to_string()))?;
+    follow(shared, follower, caller, terms).await
+}
+
+fn has_result_tool(shared: &Shared) -> bool {
+    result_tool::is_listed(&shared.runtime.published().borrow())
 }
 
 fn workflow_of(shared: &Shared, tool: &str) -> Option<Arc<PublishedWorkflow>> {
@@ -78,7 +129,7 @@ async fn gone(watch: &Watch) -> Interrupt {
 }
 
 /// Nobody reads this: the client has cancelled the request, or has gone.
-fn interrupted(interrupt: Interrupt) -> RpcError {
+pub(crate) fn interrupted(interrupt: Interrupt) -> RpcError {
     let message = match interrupt {
         Interrupt::Cancelled => "the call was cancelled",
         Interrupt::Gone => "the client has gone",
@@ -120,79 +171,4 @@ fn labels(given: Option<&Value>) -> Result<BTreeMap<String, String>, RpcError> {
         .iter()
         .map(|label| text(label).ok_or_else(fault))
         .collect()
-}
-
-/// Follows a run for its caller.
-async fn follow(
-    mut handle: RunHandle,
-    caller: Caller,
-    workflow: Option<&PublishedWorkflow>,
-) -> Result<Value, RpcError> {
-    let declares_output = workflow.is_some_and(PublishedWorkflow::declares_output);
-    let token = caller.progress.clone();
-    let mut progress = token.map(|token| Progress::new(token, caller.peer.clone()));
-    loop {
-        let moved = tokio::select! {
-            moved = handle.moved() => moved,
-            interrupt = caller.watch.interrupted() => {
-                return leave(&handle, interrupt, workflow).await;
-            }
-        };
-        match moved {
-            Moved::Events(seen) => {
-                if let Some(progress) = &mut progress {
-                    progress.tell(&seen.events, &seen.steps).await;
-                }
-            }
-            Moved::Rests(standing) => return Ok(rested(&standing, declares_output)),
-        }
-    }
-}
-
-async fn leave(
-    handle: &RunHandle,
-    interrupt: Interrupt,
-    workflow: Option<&PublishedWorkflow>,
-) -> Result<Value, RpcError> {
-    let outlives = workflow
-        .is_some_and(|workflow| workflow.workflow.policy.on_disconnect == OnDisconnect::Continue);
-    match interrupt {
-        Interrupt::Cancelled if outlives => {}
-        Interrupt::Cancelled => handle.cancel("the client cancelled the call").await,
-        Interrupt::Gone => {}
-        Interrupt::Leaving => {
-            let declares_output = workflow.is_some_and(PublishedWorkflow::declares_output);
-            let text = format!(
-                "the server is stopping and run `{}` goes on without it; ask for its result later",
-                handle.id
-            );
-            let code = Code::PendingRunning;
-            return Ok(result::unfinished(&handle.id, code, text, declares_output));
-        }
-    }
-    Err(interrupted(interrupt))
-}
-
-/// The answer for a run that has ended, or that only a person can move on.
-fn rested(standing: &Standing, declares_output: bool) -> Value {
-    if let Some(result) = &standing.result {
-        return Value::clone(result);
-    }
-    let run = &standing.run;
-    if !standing.held.is_empty() {
-        let text = format!(
-            "run `{run}` is held: {}; a person decides with \
-             `onecall runs answer {run} STEP --retry | --result JSON | --fail`",
-            standing.held.join("; ")
-        );
-        return result::unfinished(run, Code::UnknownOutcomeHeld, text, declares_output);
-    }
-    let mut text = format!("run `{run}` waits for a person.");
-    for question in &standing.questions {
-        let (step, message) = (&question.step, &question.message);
-        text = format!(
-            "{text} Step `{step}` asks: {message} Answer with `onecall runs answer {run} {step}`."
-        );
-    }
-    result::unfinished(run, Code::PendingInput, text, declares_output)
 }

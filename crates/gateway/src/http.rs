@@ -1,9 +1,10 @@
-//! The face over HTTP: `/mcp` in both eras, `/health`, and an orderly end.
+//! The face over HTTP: `/mcp` in both eras, the answer page, what operators look at, and an orderly end.
 
 use crate::admit::{self, Gate};
-use crate::limits::{BODY_BYTES_MAX, CLOSING};
+use crate::limits::{BODY_BYTES_MAX, CLOSING, SESSION_IDLE};
 use crate::options::{HttpOptions, ServeError};
-use crate::server::{Connection, Handler, Shared};
+use crate::server::{Connection, Handler, Setup, Shared};
+use crate::{answer_page, observe};
 use axum::Router;
 use axum::routing::{any_service, get};
 use axum::serve::ListenerExt as _;
@@ -24,13 +25,14 @@ pub async fn serve_http(
 ) -> Result<(), ServeError> {
     let listener = bind(&options).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
-    let shared = Shared::new(
-        runtime.clone(),
-        Connection::Http,
-        &options.version,
-        stop.clone(),
-    );
-    let shared = Arc::new(shared);
+    let setup = Setup {
+        connection: Connection::Http,
+        version: &options.version,
+        patience: options.patience,
+        base: Some(format!("http://{address}")),
+        stop: stop.clone(),
+    };
+    let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
     let streams = CancellationToken::new();
     let gate = Gate::new(&options, address);
     let router = router(&shared, gate, streams.clone());
@@ -89,18 +91,29 @@ fn router(shared: &Arc<Shared>, gate: Gate, streams: CancellationToken) -> Route
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_cancellation_token(streams);
     let handler = Handler::new(Arc::clone(shared));
-    let service = StreamableHttpService::new(
-        move || Ok(handler.fresh()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
-    let admitted = axum::middleware::from_fn_with_state(Arc::clone(shared), admit::message);
-    let mcp = any_service(service).layer(admitted);
+    let sessions = Arc::new(session_manager());
+    let service =
+        StreamableHttpService::new(move || Ok(handler.fresh()), Arc::clone(&sessions), config);
+    let message = axum::middleware::from_fn_with_state(Arc::clone(shared), admit::message);
+    let session = axum::middleware::from_fn_with_state(sessions, admit::session);
+    let mcp = any_service(service).layer(message).layer(session);
+    let gate = axum::middleware::from_fn_with_state(Arc::new(gate), admit::caller);
     Router::new()
-        .route("/mcp", mcp)
         .route("/health", get(|| async { "ok\n" }))
-        .layer(axum::middleware::from_fn_with_state(
-            Arc::new(gate),
-            admit::caller,
-        ))
+        .route("/readyz", get(observe::readiness))
+        .route("/status", get(observe::status))
+        .route("/metrics", get(observe::metrics))
+        .route(
+            "/answer/{token}",
+            get(answer_page::show).post(answer_page::take),
+        )
+        .with_state(Arc::clone(shared))
+        .route("/mcp", mcp)
+        .layer(gate)
+}
+
+fn session_manager() -> LocalSessionManager {
+    let mut manager = LocalSessionManager::default();
+    manager.session_config.keep_alive = Some(SESSION_IDLE);
+    manager
 }

@@ -5,14 +5,20 @@
 //! is decided by `runtime`.
 
 mod admit;
+mod answer_page;
+mod ask;
 mod call;
 mod fit;
+mod follow;
 mod http;
 mod interrupt;
 mod limits;
+mod observe;
 mod options;
 mod progress;
 mod raw;
+mod result_tool;
+mod seal;
 mod server;
 mod sessions;
 mod stdio;

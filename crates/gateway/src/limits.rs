@@ -28,3 +28,24 @@ pub(crate) const CLOSING: Duration = Duration::from_secs(2);
 
 /// How long a cancelled request waits to learn whether its client cancelled it or has gone.
 pub(crate) const CANCEL_NOTICE: Duration = Duration::from_millis(500);
+
+/// How long a call waits for its run before it answers with a handle, unless configured.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Limit: how long `workflow_result` may be asked to wait.
+pub(crate) const RESULT_WAIT_MAX: Duration = Duration::from_secs(45);
+
+/// How long a sealed request state or answer link can be used.
+pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
+
+/// Limit: a sealed text, in bytes.
+pub(crate) const SEALED_BYTES_MAX: usize = 16 * 1024;
+
+/// Limit: sessions of handshake clients.
+pub(crate) const SESSIONS_MAX: usize = 1_000;
+
+/// How long a session may be silent before it is closed. Handshake clients almost never close theirs.
+pub(crate) const SESSION_IDLE: Duration = Duration::from_mins(30);
+
+/// Limit: a filled-in form, in bytes.
+pub(crate) const FORM_BYTES_MAX: usize = 256 * 1024;

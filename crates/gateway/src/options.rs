@@ -1,6 +1,8 @@
 //! What a face is served with, and why it may not be served.
 
+use crate::limits::PATIENCE;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// How to serve over HTTP.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct HttpOptions {
     pub allowed_origins: Vec<String>,
     /// The version that clients are told.
     pub version: String,
+    /// How long a call waits for its run before it answers with a handle.
+    pub patience: Duration,
 }
 
 impl HttpOptions {
@@ -28,6 +32,7 @@ impl HttpOptions {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             version: version.into(),
+            patience: PATIENCE,
         }
     }
 }
@@ -37,6 +42,17 @@ impl HttpOptions {
 pub struct StdioOptions {
     /// The version that clients are told.
     pub version: String,
+    /// How long a call waits for its run before it answers with a handle.
+    pub patience: Duration,
+}
+
+impl StdioOptions {
+    pub fn new(version: impl Into<String>) -> Self {
+        Self {
+            version: version.into(),
+            patience: PATIENCE,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +76,8 @@ pub enum ServeError {
     },
     #[error("the HTTP server stopped")]
     Http(#[source] std::io::Error),
+    #[error("cannot use the store")]
+    Store(#[source] onecall_engine::journal::JournalError),
     #[error("the client did not open the protocol: {0}")]
     Opening(String),
 }

@@ -9,9 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The method under which `rmcp` sees such a request. Clients cannot name it: see `is_reserved`.
 pub(crate) const METHOD: &str = "dev.onecall/raw";
 
-/// Methods that are answered with JSON of ours.
+/// Methods that are answered with JSON of ours, or refused by us: `rmcp` would answer the lists of prompts and
+/// resources, and completions, though no such thing is declared.
 pub(crate) fn is_raw(name: &str) -> bool {
-    matches!(name, method::TOOLS_LIST | method::TOOLS_CALL)
+    matches!(
+        name,
+        method::TOOLS_LIST
+            | method::TOOLS_CALL
+            | method::PROMPTS_LIST
+            | method::PROMPTS_GET
+            | method::RESOURCES_LIST
+            | method::RESOURCES_READ
+            | method::RESOURCE_TEMPLATES_LIST
+            | method::COMPLETE
+    )
 }
 
 pub(crate) fn is_reserved(name: &str) -> bool {

@@ -2,9 +2,12 @@
 //! One is made for every session and for every modern request, so it is cheap to make.
 
 use crate::interrupt::{Closing, InFlight, Watch};
+use crate::observe::Counts;
+use crate::options::ServeError;
 use crate::raw::RawRequest;
+use crate::seal::Sealer;
 use crate::sessions::Sessions;
-use crate::{call, fit, tools};
+use crate::{ask, call, fit, tools};
 use http::request::Parts;
 use onecall_mcp::{Era, RpcError, meta, method};
 use onecall_runtime::runtime::Runtime;
@@ -18,6 +21,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -50,26 +54,40 @@ pub(crate) struct Shared {
     pub(crate) stop: CancellationToken,
     /// Calls that still run must be answered now.
     pub(crate) leaving: CancellationToken,
+    pub(crate) sealer: Sealer,
+    pub(crate) patience: Duration,
+    /// Where the answer page is served, if it is.
+    pub(crate) base: Option<String>,
+    pub(crate) counts: Counts,
     settled: OnceCell<()>,
 }
 
+/// What a face is made from.
+pub(crate) struct Setup<'a> {
+    pub(crate) connection: Connection,
+    pub(crate) version: &'a str,
+    pub(crate) patience: Duration,
+    pub(crate) base: Option<String>,
+    pub(crate) stop: CancellationToken,
+}
+
 impl Shared {
-    pub(crate) fn new(
-        runtime: Runtime,
-        connection: Connection,
-        version: &str,
-        stop: CancellationToken,
-    ) -> Self {
-        Self {
-            server_info: json!({ "name": runtime.name(), "version": version }),
+    pub(crate) async fn new(runtime: Runtime, setup: Setup<'_>) -> Result<Self, ServeError> {
+        let sealer = Sealer::open(&**runtime.journal()).await;
+        Ok(Self {
+            server_info: json!({ "name": runtime.name(), "version": setup.version }),
             runtime,
-            connection,
+            connection: setup.connection,
             sessions: Sessions::new(),
             answering: TaskTracker::new(),
-            stop,
+            stop: setup.stop,
             leaving: CancellationToken::new(),
+            sealer: sealer.map_err(ServeError::Store)?,
+            patience: setup.patience,
+            base: setup.base,
+            counts: Counts::default(),
             settled: OnceCell::new(),
-        }
+        })
     }
 
     /// The first list waits a moment for backends that are still connecting.
@@ -123,13 +141,16 @@ impl Handler {
         let result = match request.method.as_str() {
             method::TOOLS_LIST => self.list(&request.params, era).await?,
             method::TOOLS_CALL => {
-                let watch = self.watch(&context, era);
                 let caller = call::Caller {
+                    era,
                     progress: context.meta.get_progress_token(),
+                    watch: self.watch(&context, era),
+                    shows_forms: ask::shows_forms(context.client_capabilities().as_ref()),
                     peer: context.peer,
-                    watch,
                 };
-                call::call(&self.shared, request.params, caller).await?
+                let called = call::call(&self.shared, request.params, &caller).await;
+                self.shared.counts.called(&called);
+                called?
             }
             other => return Err(RpcError::method_not_found(other)),
         };

@@ -28,6 +28,12 @@ impl Sessions {
         peers.push(peer);
     }
 
+    pub(crate) fn count(&self) -> usize {
+        let mut peers = self.lock();
+        peers.retain(|peer| !peer.is_transport_closed());
+        peers.len()
+    }
+
     /// Changes of the list from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()

@@ -4,7 +4,7 @@
 use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, RawRequest};
-use crate::server::{Connection, Handler, Shared};
+use crate::server::{Connection, Handler, Setup, Shared};
 use onecall_mcp::{
     Incoming, Line, Lines, RpcError, ShapeError, code, message_text, parse, response_error,
 };
@@ -40,8 +40,14 @@ pub async fn serve_lines(
     input: Box<dyn AsyncRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
 ) -> Result<(), ServeError> {
-    let shared = Shared::new(runtime.clone(), Connection::Stdio, &options.version, stop);
-    let shared = Arc::new(shared);
+    let setup = Setup {
+        connection: Connection::Stdio,
+        version: &options.version,
+        patience: options.patience,
+        base: None,
+        stop,
+    };
+    let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
     let ended = CancellationToken::new();
     let _ends = ended.clone().drop_guard();
     tokio::spawn(shared.sessions.clone().follow(runtime, ended.clone()));

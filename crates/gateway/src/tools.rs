@@ -2,20 +2,28 @@
 
 use crate::fit;
 use crate::limits::{LIST_TTL, TOOLS_PER_PAGE_MAX};
+use crate::result_tool;
 use onecall_mcp::{Era, RpcError, Tool};
 use onecall_runtime::publish::Published;
 use serde_json::{Map, Value};
 
 /// One page of the list.
 pub(crate) fn page(published: &Published, params: &Value, era: Era) -> Result<Value, RpcError> {
-    let first = first_of(params, published.tools.len())?;
-    let last = published.tools.len().min(first + TOOLS_PER_PAGE_MAX);
-    let tools = published.tools[first..last]
+    let ours = result_tool::is_listed(published);
+    let count = published.tools.len() + usize::from(ours);
+    let first = first_of(params, count)?;
+    let last = count.min(first + TOOLS_PER_PAGE_MAX);
+    let own = ours.then(result_tool::definition);
+    let tools = published
+        .tools
         .iter()
-        .map(|tool| fit::tool(tool.definition.object(), era));
+        .map(|tool| fit::tool(tool.definition.object(), era))
+        .chain(own)
+        .skip(first)
+        .take(last - first);
     let mut page = Map::new();
     page.insert("tools".to_owned(), Value::Array(tools.collect()));
-    if last < published.tools.len() {
+    if last < count {
         page.insert("nextCursor".to_owned(), Value::from(last.to_string()));
     }
     if era == Era::Modern {

@@ -111,8 +111,15 @@ pub(crate) fn number(text: &str) -> Result<Number, String> {
     if let Some(imaginary) = text.strip_suffix('i').and_then(float) {
         return Ok(Number::Complex(0.0, imaginary));
     }
-    if let Some(magnitude) = integer(text) {
-        return Ok(magnitude);
+    if let Some(whole) = integer(text) {
+        return Ok(match whole {
+            // Go takes the digit e of a signed hexadecimal number for the mark of an exponent.
+            #[expect(clippy::cast_precision_loss, reason = "Go rounds the same way")]
+            Number::Int(value) if text.starts_with(['-', '+']) && text.contains(['e', 'E']) => {
+                Number::Float(value as f64)
+            }
+            other => other,
+        });
     }
     match float(text) {
         Some(_) if !text.contains(['.', 'e', 'E', 'p', 'P']) => {

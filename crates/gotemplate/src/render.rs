@@ -418,7 +418,7 @@ impl<'a> Machine<'a> {
         self.budget.depth(self.frames.len())?;
         let entry = self.code.program.entries[index as usize];
         self.budget
-            .produced((entry.variables as usize + 4) * size_of::<Val<'_>>())?;
+            .produced(entry.variables as usize * size_of::<Val<'_>>())?;
         self.frames.push(Frame {
             pc: pc + 1,
             dot: self.dot,

@@ -93,9 +93,9 @@ async fn measure<J: Journal + 'static>(journal: &Arc<J>, load: Load) -> anyhow::
     for task in tasks {
         task.await??;
     }
-    let appends = (load.runs / AT_ONCE * AT_ONCE * load.steps) as f64;
+    let appends = float(load.runs / AT_ONCE * AT_ONCE * load.steps);
     Ok(Cost {
-        cpu_us: (cpu_time() - cpu).as_secs_f64() * 1e6 / appends,
+        cpu_us: cpu_time().saturating_sub(cpu).as_secs_f64() * 1e6 / appends,
         wall_us: started.elapsed().as_secs_f64() * 1e6 / appends,
     })
 }
@@ -189,7 +189,12 @@ fn cpu_time() -> Duration {
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
+    float(part) / float(whole.max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn float(count: u64) -> f64 {
+    count as f64
 }
 
 #[expect(clippy::print_stdout, reason = "printing is what this program is for")]

@@ -2,6 +2,7 @@
 //!
 //! SQL is named in this crate only. Nothing here decides anything about a run; it keeps what was decided.
 
+mod export;
 mod inbox;
 mod limits;
 mod memory;
@@ -12,6 +13,7 @@ mod sqlite;
 #[cfg(test)]
 mod suite;
 
+pub use export::{ImportError, export, import};
 pub use memory::{MemoryJournal, MemoryStore};
 pub use open::{OpenStoreError, Options, Retention, open};
 pub use sqlite::{Counts, SqliteJournal};

@@ -38,3 +38,7 @@ pub(crate) const CHECKPOINT_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) const WAL_PAGES_MAX: u32 = 16 * 1024;
 /// Limit: nesting of stored values is not bounded by the parser; the stack of the reading thread bounds it.
 pub(crate) const READER_STACK_BYTES: usize = 16 * 1024 * 1024;
+/// Limit: the text of an exported run.
+pub(crate) const IMPORT_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// Limit: nesting of an exported run, whose parser is recursive.
+pub(crate) const IMPORT_NESTING_MAX: usize = 512;

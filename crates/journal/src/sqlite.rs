@@ -61,12 +61,18 @@ pub struct Counts {
 impl SqliteJournal {
     /// Blocks until the store is ready.
     pub fn open(options: Options) -> Result<Self, OpenStoreError> {
-        let path = &options.path;
-        let failed = |cause| schema::open_error(path, cause);
-        let connection = schema::prepare(&options)?;
-        let me = owners::join(&connection, options.lease, options.now).map_err(failed)?;
+        let Options {
+            path,
+            now,
+            lease,
+            retention,
+            bytes_max,
+        } = options;
+        let failed = |cause| schema::open_error(&path, cause);
+        let connection = schema::prepare(&path, bytes_max)?;
+        let me = owners::join(&connection, lease, now).map_err(failed)?;
         let reader = Reader {
-            connection: schema::connect(path).map_err(failed)?,
+            connection: schema::connect(&path).map_err(failed)?,
             me: me.clone(),
         };
         let (queue, queued) = mpsc::channel(limits::QUEUE_MAX);
@@ -76,7 +82,7 @@ impl SqliteJournal {
         let _ = nudge.send(Nudge::Compact);
         let counters = Arc::new(Counters::default());
         let keeper = keeper::Keeper {
-            connection: schema::connect(path).map_err(failed)?,
+            connection: schema::connect(&path).map_err(failed)?,
             nudges,
             queue: queue.downgrade(),
         };
@@ -100,7 +106,7 @@ impl SqliteJournal {
             start("journal-keep", move || keeper.run())?,
         ];
         Ok(Self {
-            retention: options.retention,
+            retention,
             counters,
             queue: Some(queue),
             reads: Some(reads),

@@ -86,20 +86,21 @@ pub enum Probe {
 /// anything else means legacy. Never keyed on one code.
 pub fn judge_probe(answer: Result<&Value, &RpcError>) -> Probe {
     match answer {
-        Ok(result) => choose(result.get("supportedVersions")),
+        // Some legacy servers answer any method with an empty result.
+        Ok(result) => result
+            .get("supportedVersions")
+            .map_or(Probe::Legacy, choose),
         Err(error) if error.code == code::UNSUPPORTED_VERSION => {
-            choose(error.data.as_ref().and_then(|data| data.get("supported")))
+            let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+            supported.map_or(Probe::Modern(Revision::MODERN), choose)
         }
         Err(error) if error.is_modern() => Probe::Modern(Revision::MODERN),
         Err(_) => Probe::Legacy,
     }
 }
 
-fn choose(supported: Option<&Value>) -> Probe {
-    // A server that answers but names nothing has taken our revision.
-    let Some(names) = supported.and_then(Value::as_array) else {
-        return Probe::Modern(Revision::MODERN);
-    };
+fn choose(supported: &Value) -> Probe {
+    let names = supported.as_array().map_or(&[][..], Vec::as_slice);
     let known = names
         .iter()
         .filter_map(|name| Revision::from_name(name.as_str()?));
@@ -123,7 +124,8 @@ mod tests {
             judge_probe(Ok(&result)),
             Probe::Modern(Revision::V2026_07_28)
         );
-        for code in [-32020, -32021] {
+        assert_eq!(judge_probe(Ok(&json!({}))), Probe::Legacy);
+        for code in [-32020, -32021, -32022] {
             let error = RpcError::new(code, "no");
             assert_eq!(judge_probe(Err(&error)), Probe::Modern(Revision::MODERN));
         }

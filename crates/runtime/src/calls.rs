@@ -77,6 +77,21 @@ pub struct RunHandle {
 }
 
 impl RunHandle {
+    pub(crate) fn of(id: RunId, live: LiveRun) -> Self {
+        let seen = live.seen.subscribe();
+        Self { id, live, seen }
+    }
+
+    /// Nobody drives the run any more and it has not ended: it was parked, or left to the store.
+    pub(crate) fn is_left(&self) -> bool {
+        self.live.standing.has_changed().is_err() && self.standing().result.is_none()
+    }
+
+    /// Waits until the run stands as wanted, or is driven no longer.
+    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Standing) -> bool) {
+        let _ = self.live.standing.wait_for(wanted).await;
+    }
+
     /// Where the run stands now.
     pub fn standing(&self) -> Standing {
         self.live.standing.borrow().clone()

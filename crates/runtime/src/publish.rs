@@ -4,6 +4,7 @@
 use onecall_config::settings::Expose;
 use onecall_mcp::{Hints, Tool};
 use onecall_workflow::catalog::{Catalog, Resolution};
+use onecall_workflow::check::check;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
@@ -155,6 +156,15 @@ fn publish_workflow(
             None
         }
     };
+    let faults = check(workflow, catalog);
+    let unfit: Vec<&str> = faults
+        .iter()
+        .filter(|fault| fault.is_error())
+        .map(|fault| fault.message.as_str())
+        .collect();
+    if !unfit.is_empty() {
+        return Err(unfit.join("; "));
+    }
     let parameters = Parameters::new(workflow.inputs.clone());
     let definition = definition(workflow, catalog)?;
     let target = PublishedWorkflow {

@@ -141,7 +141,7 @@ impl Observer for Telling {
     }
 }
 
-fn standing_of(state: &State) -> Standing {
+pub(crate) fn standing_of(state: &State) -> Standing {
     let questions = state.questions.iter().map(|(step, question)| Asked {
         step: state.step_name(*step).to_owned(),
         round: question.round,

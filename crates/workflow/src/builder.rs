@@ -3,6 +3,7 @@
 
 mod defaults;
 mod edges;
+mod fields;
 mod questions;
 mod references;
 mod schemas;
@@ -97,6 +98,7 @@ impl Builder {
         schemas::check(&self, &mut own);
         let reads = reads::of(&self.steps, &self.output);
         references::check(&self, &reads, &mut own);
+        fields::check(&self, &reads, &mut own);
         defaults::check(&self, &reads, &mut own);
         let inferred = edges::infer(&self, &reads, &mut own);
         drop(reads);
@@ -169,6 +171,3 @@ fn duplicate_step(step: &Step, earlier: &Step) -> Diagnostic {
     .secondary(&earlier.place, "first used here")
     .help("give one of them another name")
 }
-
-#[cfg(test)]
-mod tests;

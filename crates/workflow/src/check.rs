@@ -9,6 +9,8 @@ mod schema;
 mod tools;
 mod unused;
 
+pub(crate) use fields::no_field;
+
 use crate::catalog::{Catalog, CatalogTool, Resolution};
 use crate::reads;
 use crate::step::Step;
@@ -52,6 +54,3 @@ impl<'a> Bound<'a> {
         steps.filter_map(|(step, tool)| Some((step, (*tool)?)))
     }
 }
-
-#[cfg(test)]
-mod tests;

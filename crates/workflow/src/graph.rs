@@ -140,6 +140,3 @@ enum Mark {
     Open,
     Done,
 }
-
-#[cfg(test)]
-mod tests;

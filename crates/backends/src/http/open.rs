@@ -43,7 +43,7 @@ pub(crate) async fn open(
         Err(error) => return Err(error.of_connect(method::INITIALIZE)),
     };
     let wire = HttpWire::new(endpoint, opening.clone(), agreement.revision, session);
-    Ok(Opened::Wire(wire, agreement))
+    Ok(Opened::Wire(wire.listening().await, agreement))
 }
 
 /// The revision and result of a modern server; `None` for a legacy one.

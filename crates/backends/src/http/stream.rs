@@ -182,7 +182,9 @@ async fn listen_once(shared: &Arc<Shared>, last_id: &mut Option<String>) -> bool
     {
         headers.insert(name::LAST_EVENT, value);
     }
-    let Ok(response) = shared.endpoint.get(headers).await else {
+    let response = shared.endpoint.get(headers).await;
+    shared.listens.cancel();
+    let Ok(response) = response else {
         return true;
     };
     match response.status() {

@@ -49,6 +49,10 @@ async fn open(State(streams): State<Streams>) -> Response {
 
 async fn message(State(streams): State<Streams>, body: String) -> http::StatusCode {
     let message: Value = serde_json::from_str(&body).unwrap();
+    if message["method"] == "initialize" {
+        // One stream for all callers: a question could reach the wrong one.
+        assert_eq!(message["params"]["capabilities"], json!({}));
+    }
     let result = match message["method"].as_str().unwrap() {
         "initialize" => json!({ "protocolVersion": "2024-11-05", "capabilities": {} }),
         "tools/list" => json!({ "tools": [{ "name": "do" }] }),

@@ -3,21 +3,48 @@
 use crate::args::{CheckArgs, CheckFormat};
 use crate::exit::Exit;
 use crate::{print, wire};
-use onecall_source::render;
+use anyhow::Context;
+use onecall_runtime::saved::SavedTools;
+use onecall_runtime::sources;
+use onecall_source::{Diagnostics, render};
+use onecall_workflow::check::check;
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Limit: bytes of a file of saved tools.
+const TOOLS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();
-    let loaded = wire::load(&paths)?;
+    let collected = sources::collect(&paths)?;
+    let inputs = collected.inputs.clone();
+    let mut loaded = wire::understand(collected);
+    let unfit = match &args.tools {
+        Some(tools) => check_tools(&loaded, tools)?,
+        None => Diagnostics::new(),
+    };
+    loaded.diagnostics.extend(unfit.iter().cloned());
+    loaded.diagnostics.sort();
     let faults = &loaded.diagnostics;
     match args.format {
-        CheckFormat::Text => print_text(&loaded),
+        CheckFormat::Text => {
+            print_text(&loaded);
+            if args.print {
+                print_workflows(&loaded);
+            }
+        }
         CheckFormat::Json => {
             let all: Vec<Value> = faults
                 .iter()
                 .map(|fault| render::json(fault, &loaded.sources))
                 .collect();
             print::out(serde_json::to_string_pretty(&all)?);
+        }
+        CheckFormat::Status => {
+            let blocks = wire::statuses(&loaded, &inputs, &unfit);
+            print::out(serde_json::to_string_pretty(&blocks)?);
         }
         CheckFormat::Sarif => {
             let report = render::sarif(faults, &loaded.sources, env!("CARGO_PKG_VERSION"));
@@ -26,6 +53,38 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     }
     let is_bad = faults.has_errors() || (args.deny_warnings && faults.warning_count() > 0);
     Ok(if is_bad { Exit::Failed } else { Exit::Ok })
+}
+
+/// What does not fit the saved tools.
+fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics> {
+    let mut unfit = Diagnostics::new();
+    let mut text = String::new();
+    let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
+    file.take(TOOLS_BYTES_MAX)
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read `{}`", path.display()))?;
+    let saved = SavedTools::parse(&text).with_context(|| format!("in `{}`", path.display()))?;
+    let servers = loaded
+        .settings
+        .iter()
+        .flat_map(|settings| &settings.servers);
+    for server in servers {
+        let catalog = saved.catalog(server);
+        for workflow in &server.workflows {
+            unfit.append(check(workflow, &catalog));
+        }
+    }
+    Ok(unfit)
+}
+
+fn print_workflows(loaded: &wire::Loaded) {
+    let servers = loaded
+        .settings
+        .iter()
+        .flat_map(|settings| &settings.servers);
+    for workflow in servers.flat_map(|server| &server.workflows) {
+        print::out(onecall_workflow::print::print(workflow).trim_end());
+    }
 }
 
 fn print_text(loaded: &wire::Loaded) {
@@ -38,6 +97,15 @@ fn print_text(loaded: &wire::Loaded) {
         .sum();
     if !loaded.diagnostics.has_errors() {
         let files = loaded.sources.len();
-        print::out(format!("{count} workflows in {files} files: no faults"));
+        print::out(format!(
+            "{}, {}: no faults",
+            counted(count, "workflow"),
+            counted(files, "file")
+        ));
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

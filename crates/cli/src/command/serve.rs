@@ -28,7 +28,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let stop = wire::stop_on_signals();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let served = if args.stdio {
-        serve_stdio(runtime.clone(), StdioOptions { version }, stop.clone()).await
+        serve_stdio(runtime.clone(), StdioOptions::new(version), stop.clone()).await
     } else {
         let mut options = HttpOptions::new(args.host.clone(), args.port, version);
         options.allow_anonymous = args.allow_anonymous;

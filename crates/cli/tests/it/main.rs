@@ -1,6 +1,8 @@
 //! Tests of the binary `onecall` as a user meets it: real processes, real files, a real client.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod check;
+mod readme;
 mod render;
 mod skeleton;
 mod support;

@@ -7,7 +7,7 @@ use crate::keys;
 use crate::settings::{Backend, Server};
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
 use onecall_dialects::toolhive::Home;
-use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
 
 pub(super) struct Subject<'a> {
     pub(super) resource: &'a Resource<'a>,
@@ -108,7 +108,7 @@ impl Subject<'_> {
         }
         backends.extend(self.context.loose.iter().cloned());
         if backends.is_empty() {
-            diagnostics.push(no_backends(name, group));
+            diagnostics.push(no_backends(name, name.place(), group));
         }
         Some(Server {
             name: name.to_string(),
@@ -175,14 +175,14 @@ fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     fields.finish(diagnostics);
 }
 
-fn no_backends(name: &Text, group: Option<&Text>) -> Diagnostic {
+pub(crate) fn no_backends(name: &str, place: &Place, group: Option<&Text>) -> Diagnostic {
     let message = match group {
         Some(group) => {
             format!("server `{name}` has no backends: no member of group `{group}` was given")
         }
         None => format!("server `{name}` has no group and no backends"),
     };
-    let place = group.map_or(name.place(), |group| group.place());
+    let place = group.map_or(place, Text::place);
     Diagnostic::warning(codes::NO_BACKENDS, message)
         .label(place, "no backends")
         .help("give the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer), `--backend NAME=URL`, or `--mcp-config mcp.json`")

@@ -54,7 +54,14 @@ pub(super) fn outgoing(
     reader: &Reader<'_>,
     diagnostics: &mut Diagnostics,
 ) {
-    fields.optional_choice("source", &["inline", "discovered"], diagnostics);
+    let source = fields.entry("source");
+    let choice = fields.optional_choice("source", &["inline", "discovered"], diagnostics);
+    if let (Some(choice), Some(entry)) = (choice, source)
+        && choice.value == "discovered"
+    {
+        // From a file there is nothing to discover credentials on.
+        diagnostics.push(keys::inert(entry, "outgoingAuth.source: discovered"));
+    }
     let default = fields
         .entry("default")
         .filter(|entry| !entry.value.is_null());

@@ -1,7 +1,12 @@
 //! Files as users write them: read, checked, and their faults drawn.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod damage;
 mod diagnostics;
+mod keys;
 mod reading;
 mod resources;
+mod rules;
+mod seeds;
+mod shapes;
 mod world;

@@ -40,6 +40,7 @@ impl Outcome {
 /// Files given by name, with an environment of one variable.
 fn with_files<T>(
     files: &[(&str, &str)],
+    named: bool,
     body: impl FnOnce(&SourceMap, &[Input], &Options<'_>) -> T,
 ) -> (T, SourceMap) {
     let mut sources = SourceMap::new();
@@ -47,7 +48,7 @@ fn with_files<T>(
         .iter()
         .map(|(name, text)| Input {
             source: sources.add(*name, *text),
-            named: true,
+            named,
         })
         .collect();
     let environment = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
@@ -59,7 +60,7 @@ fn with_files<T>(
 
 /// Reads files given by name.
 pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
-    let ((settings, diagnostics), sources) = with_files(files, read);
+    let ((settings, diagnostics), sources) = with_files(files, true, read);
     Outcome {
         settings,
         diagnostics,
@@ -67,12 +68,31 @@ pub(crate) fn load(files: &[(&str, &str)]) -> Outcome {
     }
 }
 
+/// Reads files found in a directory.
+pub(crate) fn load_found(files: &[(&str, &str)]) -> Outcome {
+    let ((settings, diagnostics), sources) = with_files(files, false, read);
+    Outcome {
+        settings,
+        diagnostics,
+        sources,
+    }
+}
+
+/// Messages about what works here only.
+pub(crate) fn portability_of(files: &[(&str, &str)]) -> Vec<String> {
+    let body = |sources: &SourceMap, inputs: &[Input], _: &Options<'_>| {
+        onecall_config::portability(sources, inputs)
+    };
+    let (found, _) = with_files(files, true, body);
+    found.iter().map(|found| found.message.clone()).collect()
+}
+
 /// The status of the only definition among the files.
 pub(crate) fn status_of(files: &[(&str, &str)]) -> Value {
     let body = |sources: &SourceMap, inputs: &[Input], options: &Options<'_>| {
         statuses(sources, inputs, options, &Diagnostics::new())
     };
-    let (all, _) = with_files(files, body);
+    let (all, _) = with_files(files, true, body);
     let [own] = all.as_slice() else {
         panic!("one definition")
     };

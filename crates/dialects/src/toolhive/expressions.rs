@@ -206,7 +206,7 @@ fn template_fault(text: &Text, what: &str, error: &ParseError) -> Diagnostic {
         let message = format!("the template of {what} cannot be parsed: {}", error.message);
         return Diagnostic::error(codes::TEMPLATE_SYNTAX, message)
             .label(place, "at this place")
-            .help("see the Go package text/template for the syntax");
+            .help(syntax_help(&error.message));
     };
     let message = format!("the template of {what} calls `{function}`, which does not exist");
     let diagnostic =
@@ -215,4 +215,11 @@ fn template_fault(text: &Text, what: &str, error: &ParseError) -> Diagnostic {
         Some(near) => diagnostic.help(format!("a function named `{near}` exists")),
         None => diagnostic.help(format!("the functions are {}", FUNCTIONS.join(", "))),
     }
+}
+
+fn syntax_help(message: &str) -> &'static str {
+    if message.contains("U+002D") {
+        return "a name with `-` in it is read with `index`: `{{index .params \"a-b\"}}`";
+    }
+    "see the Go package text/template for the syntax"
 }

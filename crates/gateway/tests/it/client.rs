@@ -152,6 +152,13 @@ impl Http {
         assert_eq!(answer.status, StatusCode::ACCEPTED);
     }
 
+    /// Answers a request of the server.
+    pub(crate) async fn respond(&self, id: &Value, result: &Value) {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        let answer = self.post(&self.session_headers(), &body).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED);
+    }
+
     /// The stream of a session that is tied to no request.
     pub(crate) async fn get(&self) -> Answer {
         let mut headers = vec![("accept", "text/event-stream")];

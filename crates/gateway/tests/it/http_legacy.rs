@@ -31,7 +31,8 @@ async fn structured_content_is_an_object_for_them() {
     let mut client = Http::new(world.address);
     client.initialize("2025-06-18", json!({})).await;
     let listed = client.legacy_result("tools/list", json!({})).await;
-    let odd = listed["tools"].as_array().unwrap().last().unwrap();
+    let tools = listed["tools"].as_array().unwrap();
+    let odd = tools.iter().find(|tool| tool["name"] == "odd_odd").unwrap();
     assert_eq!(odd["outputSchema"]["type"], "object");
     let result = client
         .legacy_result("tools/call", json!({ "name": "odd_odd" }))

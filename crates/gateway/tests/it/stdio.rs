@@ -18,9 +18,7 @@ async fn connect() -> Pipe {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (output, input) = tokio::io::split(ours);
     let (their_input, their_output) = tokio::io::split(theirs);
-    let options = StdioOptions {
-        version: "1.2.3".to_owned(),
-    };
+    let options = StdioOptions::new("1.2.3");
     let serving = tokio::spawn(async move {
         let (input, output) = (Box::new(their_input), Box::new(their_output));
         let stop = CancellationToken::new();

@@ -103,7 +103,8 @@ fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
     }
 }
 
-/// `three` calls three tools, `endless` never comes back by itself, `approve` asks, `nothing` has no steps.
+/// `three` calls three tools, `endless` never comes back by itself, `approve` asks, `nothing` has no steps,
+/// `patient` takes longer than an impatient client waits.
 fn workflows() -> Vec<Workflow> {
     let name = json!({ "type": "object", "required": ["name"],
         "properties": { "name": { "type": "string", "title": "Name" } } });
@@ -122,6 +123,10 @@ fn workflows() -> Vec<Workflow> {
         ),
         workflow("approve", vec![asks("sure", "Really?", Some(name))]),
         workflow("nothing", Vec::new()),
+        workflow(
+            "patient",
+            vec![calls("wait", "demo.slow", json!({ "ms": 400 }))],
+        ),
     ]
 }
 
@@ -133,7 +138,10 @@ pub(crate) struct World {
 }
 
 pub(crate) async fn runtime() -> Runtime {
-    let store = MemoryStore::default();
+    runtime_on(&MemoryStore::default()).await
+}
+
+async fn runtime_on(store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
     let options = Options {
         server: Server {
@@ -145,7 +153,7 @@ pub(crate) async fn runtime() -> Runtime {
             workflows: workflows(),
             ..Server::default()
         },
-        journal: Arc::new(store.open(now, Duration::from_secs(3600))),
+        journal: Arc::new(store.open(now, Duration::from_hours(1))),
         durability: Durability::Async,
         version: "1".to_owned(),
         first_list_wait: PATIENCE,
@@ -158,10 +166,23 @@ pub(crate) async fn runtime() -> Runtime {
 impl World {
     /// A gateway over HTTP on a free port of this machine.
     pub(crate) async fn start() -> Self {
-        let runtime = runtime().await;
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        Self::serve(runtime().await, adjust).await
+    }
+
+    /// One of several on the same store.
+    pub(crate) async fn start_on(store: &MemoryStore) -> Self {
+        Self::serve(runtime_on(store).await, |_| {}).await
+    }
+
+    async fn serve(runtime: Runtime, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         let stop = CancellationToken::new();
         let (ready, address) = tokio::sync::oneshot::channel();
-        let options = HttpOptions::new("127.0.0.1", 0, "1.2.3");
+        let mut options = HttpOptions::new("127.0.0.1", 0, "1.2.3");
+        adjust(&mut options);
         let serving = {
             let (runtime, stop) = (runtime.clone(), stop.clone());
             tokio::spawn(async move {

@@ -30,10 +30,9 @@ impl Marked {
                         clippy::cast_possible_truncation,
                         reason = "the case says that it is an integer"
                     )]
-                    let whole = number
-                        .as_i64()
-                        .or_else(|| number.as_f64().map(|number| number as i64));
-                    *value = Marked::Int(whole.unwrap_or_default());
+                    // By way of float64, as Go decodes it; what does not fit becomes the least integer there.
+                    let whole = number.as_f64().unwrap_or_default() as i64;
+                    *value = Marked::Int(if whole == i64::MAX { i64::MIN } else { whole });
                 }
             });
         }

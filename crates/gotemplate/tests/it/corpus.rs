@@ -71,3 +71,16 @@ fn any_line_is_answered() {
     assert_eq!(answer["phase"], "input");
     assert_eq!(answer["id"], "x");
 }
+
+/// Found by random comparison with Go and not among the recorded cases.
+#[test]
+fn a_signed_hexadecimal_number_with_the_digit_e_is_a_float() {
+    for (template, want) in [
+        ("{{+0x1e}}|{{0x1e}}|{{-0x1E}}|{{-0x1f}}", "30|30|-30|-31"),
+        ("{{printf \"%T %T\" -0x1e 0x1e}}", "float64 int"),
+    ] {
+        let line = serde_json::json!({"id": 1, "template": template, "data": {}}).to_string();
+        let answer: Value = serde_json::from_str(&lines::answer(&line, Mode::Go)).unwrap();
+        assert_eq!(answer["result"], want, "{template}");
+    }
+}

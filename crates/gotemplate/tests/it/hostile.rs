@@ -111,7 +111,7 @@ fn child() {
     println!(
         "\nHOSTILE {} {} {outcome}",
         worked
-            .map_or_else(|| start.elapsed(), |before| before_to_now(before))
+            .map_or_else(|| start.elapsed(), before_to_now)
             .as_millis(),
         peak_kilobytes()
     );

@@ -47,7 +47,7 @@ struct Run {
 struct Key {
     principal: Option<String>,
     workflow: String,
-    key: String,
+    text: String,
 }
 
 #[derive(Debug)]
@@ -62,11 +62,10 @@ impl Run {
     }
 
     fn key(&self) -> Option<Key> {
-        let key = self.summary.client_key.clone()?;
         Some(Key {
             principal: self.summary.principal.clone(),
             workflow: self.summary.workflow.clone(),
-            key,
+            text: self.summary.client_key.clone()?,
         })
     }
 
@@ -234,9 +233,10 @@ impl State {
             .filter_map(|(_, _, id)| self.runs.get(id))
             .filter(|run| {
                 let ours = run.owner == epoch;
-                match run.parked {
-                    true => run.is_due(now) && (ours || self.is_dead(run.owner, now)),
-                    false => !ours && self.is_dead(run.owner, now),
+                if run.parked {
+                    run.is_due(now) && (ours || self.is_dead(run.owner, now))
+                } else {
+                    !ours && self.is_dead(run.owner, now)
                 }
             })
             .take(limits::CLAIMABLE_MAX)

@@ -1,5 +1,7 @@
 //! Encoding and decoding: exact for every value, also for long, deep and misleading ones.
 
+mod golden;
+
 use super::*;
 use onecall_engine::event::{Outcome, What};
 use onecall_engine::identity::CallId;

@@ -1,7 +1,7 @@
 //! The file of a store: made, recognised, brought up to date, and set up for one connection.
 
 use crate::limits;
-use crate::open::{OpenStoreError, Options};
+use crate::open::OpenStoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::Path;
@@ -16,17 +16,16 @@ const APPLICATION: i64 = 0x6f6e_6563;
 pub(super) const VERSION: u64 = MIGRATIONS.len() as u64;
 
 /// Makes the file where there is none, checks it and brings it up to date. The connection is the writer's.
-pub(super) fn prepare(options: &Options) -> Result<Connection, OpenStoreError> {
-    let path = &options.path;
+pub(super) fn prepare(path: &Path, bytes_max: Option<u64>) -> Result<Connection, OpenStoreError> {
     create_file(path).map_err(|cause| OpenStoreError::Create {
-        path: path.clone(),
+        path: path.to_path_buf(),
         cause,
     })?;
     let mut connection = connect(path).map_err(|cause| open_error(path, cause))?;
     check_origin(&connection, path)?;
     switch_to_wal(&connection, path)?;
     migrate(&mut connection, path)?;
-    set_up_writer(&connection, options).map_err(|cause| open_error(path, cause))?;
+    set_up_writer(&connection, bytes_max).map_err(|cause| open_error(path, cause))?;
     Ok(connection)
 }
 
@@ -59,12 +58,15 @@ fn create_file(path: &Path) -> std::io::Result<()> {
 
 /// Before anything is written: is it ours, and not newer than we are?
 fn check_origin(connection: &Connection, path: &Path) -> Result<(), OpenStoreError> {
+    // In one transaction: another process may be making the store just now.
     let look = || -> rusqlite::Result<(i64, bool)> {
-        let application = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let transaction = connection.unchecked_transaction()?;
         let is_empty =
             connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
                 row.get(0)
             })?;
+        let application = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        transaction.finish()?;
         Ok((application, is_empty))
     };
     match look() {
@@ -147,11 +149,11 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenStoreErro
     transaction.commit().map_err(failed(VERSION))
 }
 
-fn set_up_writer(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
+fn set_up_writer(connection: &Connection, bytes_max: Option<u64>) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", limits::WAL_PAGES_MAX)?;
     connection.pragma_update(None, "cache_size", -16_384)?;
-    if let Some(bytes_max) = options.bytes_max {
+    if let Some(bytes_max) = bytes_max {
         let page: u64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let sql = format!("PRAGMA max_page_count = {}", (bytes_max / page).max(1));
         connection.query_row(&sql, [], |_| Ok(()))?;

@@ -133,7 +133,7 @@ impl Session<'_> {
             phase: new.mark.phase,
             failure: new.mark.failure.clone(),
         };
-        self.log(Row {
+        self.log(&Row {
             run: known.number,
             first: 0,
             at: creation.updated,
@@ -187,7 +187,7 @@ impl Session<'_> {
 
     pub(super) fn append(&mut self, addition: &Addition) -> Result<(), WriteError> {
         let known = self.known(&addition.run, addition.first)?;
-        let added = self.log(Row {
+        let added = self.log(&Row {
             run: known.number,
             first: addition.first,
             at: addition.at,
@@ -277,7 +277,7 @@ impl Session<'_> {
             .optional()
     }
 
-    fn log(&self, row: Row<'_>) -> rusqlite::Result<usize> {
+    fn log(&self, row: &Row<'_>) -> rusqlite::Result<usize> {
         // `OR FAIL`: one row needs no journal of its statement, which a select would else be given.
         self.connection
             .prepare_cached(

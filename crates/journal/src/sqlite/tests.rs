@@ -49,7 +49,9 @@ async fn start(journal: &SqliteJournal, name: &str) {
 
 async fn compact(journal: &SqliteJournal) {
     while journal
-        .write("compact", Weight::default(), |session| session.compact())
+        .write("compact", Weight::default(), |session: &mut Session<'_>| {
+            session.compact()
+        })
         .await
         .unwrap()
     {}

@@ -24,29 +24,15 @@ pub(super) fn check(bound: &Bound<'_>, reads: &[Read<'_>], diagnostics: &mut Dia
             continue;
         };
         let step = &bound.workflow.steps[index];
-        match &step.action {
-            Action::Call(_) => {
-                let output = bound.tools[index].and_then(|tool| tool.output_schema());
-                if let Some(output) = output
-                    && !is_default_field(step.default.as_ref(), segments)
-                {
-                    diagnostics.extend(unknown_field(read, name, output, segments));
-                }
-            }
-            Action::Ask(_) => check_known(
-                read,
-                name,
-                segments,
-                &["action", "content", "defaulted"],
-                diagnostics,
-            ),
-            Action::Each(_) => check_known(
-                read,
-                name,
-                segments,
-                &["iterations", "count", "completed", "failed"],
-                diagnostics,
-            ),
+        // Questions and loops have outputs of a known shape, which the builder checks.
+        if !matches!(step.action, Action::Call(_)) {
+            continue;
+        }
+        let output = bound.tools[index].and_then(|tool| tool.output_schema());
+        if let Some(output) = output
+            && !is_default_field(step.default.as_ref(), segments)
+        {
+            diagnostics.extend(unknown_field(read, name, output, segments));
         }
     }
 }
@@ -82,22 +68,8 @@ fn unknown_field(
     None
 }
 
-/// Questions and loops have outputs of one known shape.
-fn check_known(
-    read: &Read<'_>,
-    step: &str,
-    segments: &[String],
-    known: &[&str],
-    diagnostics: &mut Diagnostics,
-) {
-    if let Some(name) = segments.first()
-        && !known.contains(&name.as_str())
-    {
-        diagnostics.push(no_field(read, step, &segments[..1], known, true));
-    }
-}
-
-fn no_field(
+/// A field that the output does not have, or is not known to have.
+pub(crate) fn no_field(
     read: &Read<'_>,
     step: &str,
     path: &[String],

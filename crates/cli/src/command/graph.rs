@@ -1,0 +1,41 @@
+//! `onecall graph`: the steps of a workflow and what they wait for; inferred edges are marked.
+
+use crate::args::{GraphArgs, GraphFormat};
+use crate::exit::Exit;
+use crate::{print, wire};
+use onecall_workflow::graph;
+use onecall_workflow::workflow::Workflow;
+
+pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Exit> {
+    let loaded = wire::load(std::slice::from_ref(&args.path))?;
+    wire::report(&loaded);
+    if loaded.diagnostics.has_errors() {
+        return Ok(Exit::Failed);
+    }
+    let servers = loaded
+        .settings
+        .iter()
+        .flat_map(|settings| &settings.servers);
+    let wanted = |workflow: &&Workflow| {
+        args.workflow
+            .as_deref()
+            .is_none_or(|name| workflow.name == name)
+    };
+    let mut is_any = false;
+    for workflow in servers.flat_map(|server| &server.workflows).filter(wanted) {
+        is_any = true;
+        print::out(match args.format {
+            GraphFormat::Text => graph::text(workflow),
+            GraphFormat::Mermaid => graph::mermaid(workflow),
+            GraphFormat::Dot => graph::dot(workflow),
+        });
+    }
+    if is_any {
+        return Ok(Exit::Ok);
+    }
+    match &args.workflow {
+        Some(name) => print::err(format!("error: no workflow is named `{name}`")),
+        None => print::err("error: the path holds no workflow"),
+    }
+    Ok(Exit::NothingSelected)
+}

@@ -1,0 +1,65 @@
+//! `onecall tools`: what the backends offer, shown or saved for `check --tools`.
+
+use crate::args::{StoreArgs, ToolsArgs};
+use crate::exit::Exit;
+use crate::{print, wire};
+use anyhow::Context;
+use onecall_runtime::runtime::Runtime;
+use onecall_runtime::saved::SavedTools;
+use std::time::Duration;
+
+/// How long backends may take to connect and tell their tools.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
+    let loaded = wire::load(&args.paths)?;
+    wire::report(&loaded);
+    if loaded.diagnostics.has_errors() {
+        return Ok(Exit::Failed);
+    }
+    let journal = wire::open_store(&StoreArgs {
+        store: None,
+        ephemeral: true,
+    })?;
+    let runtime = wire::start(loaded, journal).await?;
+    let exit = show(&runtime, &args).await;
+    runtime.shutdown(Duration::ZERO).await;
+    exit
+}
+
+async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
+    let saved = SavedTools::of(runtime, PATIENCE).await;
+    let missing: Vec<String> = saved.missing(runtime);
+    for reason in &missing {
+        print::err(format!("error: {reason}"));
+    }
+    if !missing.is_empty() {
+        return Ok(Exit::Unreachable);
+    }
+    if let Some(path) = &args.save {
+        std::fs::write(path, saved.to_text())
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        print::err(format!(
+            "saved {} tools to `{}`",
+            saved.count(),
+            path.display()
+        ));
+    } else if args.json {
+        print::out(saved.to_text().trim_end());
+    } else {
+        for tool in &runtime.catalog().tools {
+            let name = tool.name.as_ref().map_or("-", |name| name.as_str());
+            let about = tool
+                .tool
+                .description()
+                .unwrap_or("")
+                .lines()
+                .next()
+                .unwrap_or("");
+            print::out(
+                format!("{name:<28} {}.{}  {about}", tool.backend, tool.original).trim_end(),
+            );
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,89 @@
+//! `check`, `tools` and `graph` as a user meets them.
+
+use crate::support::run;
+use serde_json::Value;
+
+#[test]
+fn tools_are_saved_and_checked_against() {
+    let home = tempfile::tempdir().unwrap();
+    let tools = home.path().join("tools.json");
+    let tools = tools.to_str().unwrap();
+    let saved = run(home.path(), &["tools", "examples/hello", "--save", tools]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let fitting = run(home.path(), &["check", "examples/hello", "--tools", tools]);
+    assert_eq!(fitting.code, Some(0), "{fitting:?}");
+    let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();
+    let file = home.path().join("unfit.yaml");
+    std::fs::write(&file, text.replace("tool: demo_add", "tool: demo_ad")).unwrap();
+    let unfit = run(
+        home.path(),
+        &["check", file.to_str().unwrap(), "--tools", tools],
+    );
+    assert_eq!(unfit.code, Some(1), "{unfit:?}");
+    assert!(
+        unfit.err.contains("demo_add"),
+        "no suggestion: {}",
+        unfit.err
+    );
+    let offline = run(home.path(), &["check", file.to_str().unwrap()]);
+    assert_eq!(
+        offline.code,
+        Some(0),
+        "without tools nothing is known to be unfit: {offline:?}"
+    );
+}
+
+#[test]
+fn a_backend_that_cannot_be_started_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();
+    let file = home.path().join("nowhere.yaml");
+    std::fs::write(
+        &file,
+        text.replace("command: onecall", "command: no-such-program"),
+    )
+    .unwrap();
+    let ran = run(
+        home.path(),
+        &["call", file.to_str().unwrap(), "greet", "who=Ada"],
+    );
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+}
+
+#[test]
+fn check_speaks_json() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("bad.yaml");
+    std::fs::write(&file, "name: x\nname: y\n").unwrap();
+    let ran = run(
+        home.path(),
+        &["check", file.to_str().unwrap(), "--format", "json"],
+    );
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let faults = ran.json();
+    let codes: Vec<&Value> = faults
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| &fault["code"])
+        .collect();
+    assert!(
+        !codes.is_empty() && codes.iter().all(|code| code.is_string()),
+        "{faults}"
+    );
+}
+
+#[test]
+fn graphs_mark_what_was_inferred() {
+    let home = tempfile::tempdir().unwrap();
+    let text = run(home.path(), &["graph", "examples/hello", "greet"]);
+    assert_eq!(text.code, Some(0), "{text:?}");
+    assert!(text.out.contains("letters (demo_add)"), "{}", text.out);
+    let mermaid = run(
+        home.path(),
+        &["graph", "examples/hello", "greet", "--format", "mermaid"],
+    );
+    assert!(mermaid.out.contains("-.->"), "{}", mermaid.out);
+    let none = run(home.path(), &["graph", "examples/hello", "nothing"]);
+    assert_eq!(none.code, Some(4), "{none:?}");
+}

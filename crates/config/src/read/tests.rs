@@ -1,1 +1,0 @@
-//! Files of all kinds become settings.

@@ -1,0 +1,228 @@
+//! The page on which a person answers one question of a run: one self-contained document, without scripts.
+//! The link is sealed and expires; what was answered once can only be answered the same again.
+
+mod form;
+
+use crate::limits::FORM_BYTES_MAX;
+use crate::seal::{self, AnswerLink, Purpose};
+use crate::server::Shared;
+use axum::extract::{DefaultBodyLimit, FromRequest as _};
+use axum::extract::{Form, Path, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use form::escape;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use onecall_engine::event::AnswerAction;
+use onecall_engine::identity::RunId;
+use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
+use onecall_runtime::runs::Asked;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;\
+color:#222;background:#fff}h1{font-size:1.3rem}dl{display:grid;grid-template-columns:auto 1fr;gap:.2rem 1rem;\
+color:#555}dd{margin:0}label,legend{font-weight:600}input:not([type=checkbox]),select,textarea{display:block;\
+width:100%;box-sizing:border-box;padding:.4rem;font:inherit}fieldset{border:1px solid #ccc}p.note{color:#555;\
+font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}.fault{color:#a00}\
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}dl,p.note{color:#aaa}.fault{color:#f88}}";
+
+/// Shows the question.
+pub(crate) async fn show(State(shared): State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    match open(&shared, &token).await {
+        Ok((link, question)) => page(
+            StatusCode::OK,
+            &question_page(&shared, &link, &question, None),
+        ),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Takes the filled-in form.
+pub(crate) async fn take(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    mut request: Request,
+) -> Response {
+    DefaultBodyLimit::apply(DefaultBodyLimit::max(FORM_BYTES_MAX), &mut request);
+    let fields = match Form::<Vec<(String, String)>>::from_request(request, &()).await {
+        Ok(Form(fields)) => fields,
+        Err(error) => return notice(error.status(), "The form could not be read."),
+    };
+    let Some(link) = unseal(&shared, &token) else {
+        return gone();
+    };
+    let given = match given(&shared, &link, &fields).await {
+        Ok(given) => given,
+        Err(Refusal::Page(response)) => return *response,
+        Err(Refusal::Fault(question, fault)) => {
+            let body = question_page(&shared, &link, &question, Some(&fault));
+            return page(StatusCode::UNPROCESSABLE_ENTITY, &body);
+        }
+    };
+    let run = RunId::new(link.run.as_str());
+    match shared.runtime.answer(&run, given).await {
+        Ok(Answered::Taken) => notice(
+            StatusCode::OK,
+            "Your answer was taken. You can close this page.",
+        ),
+        Ok(Answered::AskedAgain { reason }) => {
+            let text = format!("The answer does not fit and the question is asked again: {reason}");
+            notice(StatusCode::UNPROCESSABLE_ENTITY, &text)
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+enum Refusal {
+    Page(Box<Response>),
+    Fault(Asked, String),
+}
+
+/// What the form says. Its fields are read by the schema; once answered, the schema no longer matters.
+async fn given(
+    shared: &Shared,
+    link: &AnswerLink,
+    fields: &[(String, String)],
+) -> Result<Given, Refusal> {
+    let button = fields.iter().find(|(name, _)| name == "action");
+    let action = match button.map(|(_, value)| value.as_str()) {
+        Some("accept") => AnswerAction::Accept,
+        Some("decline") => AnswerAction::Decline,
+        Some("cancel") => AnswerAction::Cancel,
+        Some(_) | None => {
+            let refusal = notice(StatusCode::BAD_REQUEST, "Choose accept, decline or cancel.");
+            return Err(Refusal::Page(Box::new(refusal)));
+        }
+    };
+    let mut content = None;
+    if action == AnswerAction::Accept {
+        let question = question(shared, link)
+            .await
+            .map_err(|response| Refusal::Page(Box::new(response)))?;
+        let read = form::read(question.schema.as_deref(), fields);
+        content = Some(read.map_err(|fault| Refusal::Fault(question, fault))?);
+    }
+    Ok(Given {
+        step: link.step.clone(),
+        round: Some(link.round),
+        action,
+        content,
+    })
+}
+
+fn unseal(shared: &Shared, token: &str) -> Option<AnswerLink> {
+    let link: AnswerLink = shared.sealer.unseal(Purpose::AnswerLink, token)?;
+    (link.expires >= seal::now()).then_some(link)
+}
+
+async fn open(shared: &Shared, token: &str) -> Result<(AnswerLink, Asked), Response> {
+    let link = unseal(shared, token).ok_or_else(gone)?;
+    let question = question(shared, &link).await?;
+    Ok((link, question))
+}
+
+/// The question behind a link, while it is open.
+async fn question(shared: &Shared, link: &AnswerLink) -> Result<Asked, Response> {
+    let run = RunId::new(link.run.as_str());
+    let standing = shared.runtime.standing(&run).await;
+    let standing = standing.map_err(|error| refused(&AnswerError::Look(error)))?;
+    let mut questions = standing.questions.into_iter();
+    let is_it = |asked: &Asked| asked.step == link.step && asked.round == link.round;
+    questions.find(is_it).ok_or_else(|| {
+        let text = "This question is closed: it was answered, or its time has passed.";
+        notice(StatusCode::GONE, text)
+    })
+}
+
+fn refused(error: &AnswerError) -> Response {
+    let (status, text) = match error {
+        AnswerError::NotAsked { .. } => (
+            StatusCode::GONE,
+            "This question is closed: it was answered, or its time has passed.",
+        ),
+        AnswerError::Otherwise { .. } => (
+            StatusCode::CONFLICT,
+            "This question was answered otherwise; that answer counts.",
+        ),
+        AnswerError::Slow => (
+            StatusCode::ACCEPTED,
+            "Your answer is stored; its run has not taken it up yet.",
+        ),
+        AnswerError::Look(LookError::UnknownRun(_)) => {
+            (StatusCode::GONE, "The run that asked is not kept any more.")
+        }
+        AnswerError::Look(_) => {
+            tracing::error!(%error, "cannot answer from the page");
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The run could not be read.",
+            )
+        }
+    };
+    notice(status, text)
+}
+
+fn gone() -> Response {
+    let text = "This link is not valid, or it has expired.";
+    notice(StatusCode::NOT_FOUND, text)
+}
+
+fn question_page(
+    shared: &Shared,
+    link: &AnswerLink,
+    question: &Asked,
+    fault: Option<&str>,
+) -> String {
+    let server = shared.server_info["name"].as_str().unwrap_or_default();
+    let mut body = format!("<h1>{}</h1>", escape(&question.message));
+    let left = Duration::from_secs(link.expires.saturating_sub(seal::now()));
+    let hours = left.as_secs().div_ceil(3600);
+    let rows = [
+        ("Asked by", server.to_owned()),
+        ("Run", link.run.clone()),
+        ("Step", link.step.clone()),
+        ("Link expires in", format!("{hours} h")),
+    ];
+    body.push_str("<dl>");
+    for (name, value) in rows {
+        let _ = write!(body, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+    }
+    body.push_str("</dl>");
+    if let Some(fault) = fault {
+        let _ = write!(
+            body,
+            "<p class=\"fault\" role=\"alert\">{}</p>",
+            escape(fault)
+        );
+    }
+    body.push_str("<form method=\"post\">");
+    body.push_str(&form::fields(question.schema.as_deref()));
+    body.push_str(
+        "<p><button name=\"action\" value=\"accept\">Accept</button>\
+         <button name=\"action\" value=\"decline\" formnovalidate>Decline</button>\
+         <button name=\"action\" value=\"cancel\" formnovalidate>Cancel</button></p></form>",
+    );
+    body
+}
+
+fn notice(status: StatusCode, text: &str) -> Response {
+    page(status, &format!("<h1>{}</h1>", escape(text)))
+}
+
+fn page(status: StatusCode, body: &str) -> Response {
+    let document = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>A question</title>\
+         <style>{STYLE}</style></head><body>{body}</body></html>\n"
+    );
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
+                  frame-ancestors 'none'; base-uri 'none'";
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, policy),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    (status, headers, document).into_response()
+}

@@ -1,0 +1,167 @@
+//! Asking a person through the client that called: elicitation in a session, `input_required` in the modern era.
+//! Where neither can be used, the call answers with a handle that says how else to answer.
+
+use crate::seal::{self, Purpose, RequestState, Sealer};
+use onecall_engine::event::AnswerAction;
+use onecall_engine::identity::RunId;
+use onecall_mcp::{RpcError, check_form, method};
+use onecall_runtime::questions::{AnswerError, Given};
+use onecall_runtime::runs::Asked;
+use rmcp::model::{ClientCapabilities, CustomRequest, ServerRequest};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Map, Value, json};
+
+/// Whether the client can show a form.
+pub(crate) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation.as_ref());
+    // An empty object means forms only.
+    elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+}
+
+/// Whether the protocol's forms can hold this question.
+pub(crate) fn fits_form(question: &Asked) -> bool {
+    question
+        .schema
+        .as_ref()
+        .is_none_or(|schema| check_form(schema).is_empty())
+}
+
+/// The parameters of `elicitation/create`.
+fn form(question: &Asked) -> Value {
+    let schema = match &question.schema {
+        Some(schema) => Value::clone(schema),
+        None => json!({ "type": "object", "properties": {} }),
+    };
+    json!({ "message": question.message, "requestedSchema": schema })
+}
+
+/// Asks in a session, on the stream of the call itself. `None`: the client did not answer the question.
+pub(crate) async fn elicit(peer: &Peer<RoleServer>, question: &Asked) -> Option<Given> {
+    let request = CustomRequest::new(method::ELICIT, Some(form(question)));
+    let answer = peer
+        .send_request(ServerRequest::CustomRequest(request))
+        .await;
+    let answer = answer
+        .inspect_err(|error| tracing::warn!(%error, "the client could not ask"))
+        .ok()?;
+    let answer = serde_json::to_value(answer).ok()?;
+    read_answer(question.step.clone(), question.round, &answer).ok()
+}
+
+/// The `input_required` answer to a modern call.
+pub(crate) fn input_required(
+    sealer: &Sealer,
+    run: &RunId,
+    questions: &[&Asked],
+    digest: &str,
+) -> Value {
+    let mut requests = Map::new();
+    for question in questions {
+        let mut params = form(question);
+        params["mode"] = Value::from("form");
+        let request = json!({ "method": method::ELICIT, "params": params });
+        requests.insert(question.step.clone(), request);
+    }
+    let asked = questions
+        .iter()
+        .map(|question| (question.step.clone(), question.round))
+        .collect();
+    let state = RequestState {
+        run: run.as_str().to_owned(),
+        asked,
+        principal: None,
+        expires: seal::expiry(),
+        digest: digest.to_owned(),
+    };
+    json!({
+        "resultType": "input_required",
+        "inputRequests": requests,
+        "requestState": sealer.seal(Purpose::RequestState, &state),
+    })
+}
+
+/// Opens the state that a client carried back with its answers.
+pub(crate) fn open_state(
+    sealer: &Sealer,
+    state: &Value,
+    digest: &str,
+) -> Result<RequestState, RpcError> {
+    let refused = |reason: &str| Err(RpcError::invalid_params(format!("`requestState` {reason}")));
+    let text = state.as_str().unwrap_or_default();
+    let Some(opened) = sealer.unseal::<RequestState>(Purpose::RequestState, text) else {
+        return refused("is not one this server gave");
+    };
+    if opened.expires < seal::now() {
+        return refused("has expired");
+    }
+    if opened.principal.is_some() {
+        return refused("belongs to another caller");
+    }
+    if opened.digest != digest {
+        return refused("belongs to another call");
+    }
+    Ok(opened)
+}
+
+/// The answers among the responses of a client. Missing ones are asked again; unknown keys are ignored.
+pub(crate) fn answers(
+    state: &RequestState,
+    responses: Option<&Value>,
+) -> Result<Vec<Given>, RpcError> {
+    let empty = Map::new();
+    let responses = match responses {
+        None => &empty,
+        Some(Value::Object(responses)) => responses,
+        Some(_) => {
+            return Err(RpcError::invalid_params(
+                "`inputResponses` must be an object",
+            ));
+        }
+    };
+    let mut given = Vec::new();
+    for (step, round) in &state.asked {
+        if let Some(answer) = responses.get(step) {
+            given.push(read_answer(step.clone(), *round, answer)?);
+        }
+    }
+    Ok(given)
+}
+
+fn read_answer(step: String, round: u32, answer: &Value) -> Result<Given, RpcError> {
+    let action = match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => AnswerAction::Accept,
+        Some("decline") => AnswerAction::Decline,
+        Some("cancel") => AnswerAction::Cancel,
+        Some(_) | None => {
+            let text = format!("the answer to `{step}` has no `action` accept, decline or cancel");
+            return Err(RpcError::invalid_params(text));
+        }
+    };
+    let content = match answer.get("content") {
+        None | Some(Value::Null) => None,
+        Some(content @ Value::Object(_)) => Some(content.clone()),
+        Some(_) => {
+            let text = format!("the `content` of the answer to `{step}` must be an object");
+            return Err(RpcError::invalid_params(text));
+        }
+    };
+    let content = content.filter(|_| action == AnswerAction::Accept);
+    Ok(Given {
+        step,
+        round: Some(round),
+        action,
+        content,
+    })
+}
+
+/// An answer that could not be taken, as an error of the protocol.
+pub(crate) fn refused(error: &AnswerError) -> RpcError {
+    match error {
+        AnswerError::NotAsked { .. } | AnswerError::Otherwise { .. } => {
+            RpcError::invalid_params(error.to_string())
+        }
+        AnswerError::Look(_) | AnswerError::Slow => {
+            RpcError::new(onecall_mcp::code::INTERNAL, error.to_string())
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Following a run for its caller until there is an answer: the result, a question to pass on, or a handle.
+
+use crate::call::Caller;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::result_tool;
+use crate::seal::{self, AnswerLink, Purpose};
+use crate::server::Shared;
+use crate::{ask, call};
+use onecall_engine::failure::Code;
+use onecall_mcp::{Era, RpcError};
+use onecall_runtime::calls::Moved;
+use onecall_runtime::questions::{Answered, Follower};
+use onecall_runtime::result;
+use onecall_runtime::runs::{Asked, Standing};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What the caller may expect of the run.
+pub(crate) struct Terms {
+    /// The workflow declares its output, so only `_meta` may hold a failure.
+    pub(crate) declares_output: bool,
+    /// A caller that cancels its request cancels the run.
+    pub(crate) cancels: bool,
+    pub(crate) patience: Duration,
+    /// Digest of the call, for a state that is carried back.
+    pub(crate) digest: String,
+}
+
+pub(crate) async fn follow(
+    shared: &Shared,
+    mut follower: Follower,
+    caller: &Caller,
+    terms: &Terms,
+) -> Result<Value, RpcError> {
+    let token = caller.progress.clone();
+    let mut progress = token.map(|token| Progress::new(token, caller.peer.clone()));
+    let mut deadline = Instant::now() + terms.patience;
+    loop {
+        let moved = tokio::select! {
+            moved = follower.moved() => moved,
+            () = tokio::time::sleep_until(deadline) => return Ok(running(&follower, terms)),
+            interrupt = caller.watch.interrupted() => {
+                return leave(&follower, interrupt, terms).await;
+            }
+        };
+        let standing = match moved {
+            Moved::Events(seen) => {
+                if let Some(progress) = &mut progress {
+                    progress.tell(&seen.events, &seen.steps).await;
+                }
+                continue;
+            }
+            Moved::Rests(standing) => standing,
+        };
+        if let Some(result) = &standing.result {
+            return Ok(Value::clone(result));
+        }
+        if let Some(answer) = at_rest(shared, &follower, caller, terms, &standing).await? {
+            return Ok(answer);
+        }
+        // A person has answered: the patience of the client begins anew.
+        deadline = Instant::now() + terms.patience;
+    }
+}
+
+/// The answer for a run that only a person can move on; `None` when one just did.
+async fn at_rest(
+    shared: &Shared,
+    follower: &Follower,
+    caller: &Caller,
+    terms: &Terms,
+    standing: &Standing,
+) -> Result<Option<Value>, RpcError> {
+    if !standing.held.is_empty() {
+        return Ok(Some(held(standing, terms)));
+    }
+    let forms: Vec<&Asked> = standing
+        .questions
+        .iter()
+        .filter(|question| caller.shows_forms && ask::fits_form(question))
+        .collect();
+    let Some(first) = forms.first() else {
+        return Ok(Some(waiting(shared, standing, terms)));
+    };
+    if caller.era == Era::Modern {
+        let asked = ask::input_required(&shared.sealer, &follower.run, &forms, &terms.digest);
+        return Ok(Some(asked));
+    }
+    tokio::select! {
+        given = ask::elicit(&caller.peer, first) => {
+            let Some(given) = given else {
+                return Ok(Some(waiting(shared, standing, terms)));
+            };
+            match shared.runtime.answer(&follower.run, given).await {
+                Ok(Answered::Taken | Answered::AskedAgain { .. }) => Ok(None),
+                // Somebody else was first; their answer counts.
+                Err(error) => {
+                    tracing::info!(run = %follower.run, %error, "an answer was not taken");
+                    Ok(None)
+                }
+            }
+        }
+        () = shared.runtime.settles(&follower.run, &first.step, first.round) => Ok(None),
+        interrupt = caller.watch.interrupted() => {
+            leave(follower, interrupt, terms).await.map(Some)
+        }
+    }
+}
+
+async fn leave(
+    follower: &Follower,
+    interrupt: Interrupt,
+    terms: &Terms,
+) -> Result<Value, RpcError> {
+    match interrupt {
+        Interrupt::Cancelled if terms.cancels => {
+            follower.cancel("the client cancelled the call").await;
+        }
+        Interrupt::Cancelled | Interrupt::Gone => {}
+        Interrupt::Leaving => return Ok(running(follower, terms)),
+    }
+    Err(call::interrupted(interrupt))
+}
+
+fn running(follower: &Follower, terms: &Terms) -> Value {
+    let run = &follower.run;
+    let text = format!("run `{run}` goes on; {}", result_tool::advice(run));
+    result::unfinished(run, Code::PendingRunning, text, terms.declares_output)
+}
+
+fn held(standing: &Standing, terms: &Terms) -> Value {
+    let run = &standing.run;
+    let text = format!(
+        "run `{run}` is held: {}; a person decides with \
+         `onecall runs answer {run} STEP --retry | --result JSON | --fail`",
+        standing.held.join("; ")
+    );
+    result::unfinished(run, Code::UnknownOutcomeHeld, text, terms.declares_output)
+}
+
+/// The run waits for a person whom this client cannot ask.
+fn waiting(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
+    let run = &standing.run;
+    let mut text = format!("run `{run}` waits for a person.");
+    for question in &standing.questions {
+        let (step, message) = (&question.step, &question.message);
+        let _ = write!(text, " Step `{step}` asks: {message}");
+        if let Some(base) = &shared.base {
+            let link = AnswerLink {
+                run: run.as_str().to_owned(),
+                step: step.clone(),
+                round: question.round,
+                expires: seal::expiry(),
+            };
+            let token = shared.sealer.seal(Purpose::AnswerLink, &link);
+            let _ = write!(text, " A person answers at {base}/answer/{token} or with");
+        } else {
+            text.push_str(" A person answers with");
+        }
+        let _ = write!(text, " `onecall runs answer {run} {step}`.");
+    }
+    let _ = write!(text, " Then {}", result_tool::advice(run));
+    result::unfinished(run, Code::PendingInput, text, terms.declares_output)
+}

@@ -1,0 +1,140 @@
+//! What an operator sees: readiness, status and metrics. The error rate is that of tool results, which HTTP
+//! status codes do not show.
+
+use crate::server::Shared;
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use onecall_mcp::RpcError;
+use onecall_runtime::publish::Target;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls by outcome.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    completed: AtomicU64,
+    failed: AtomicU64,
+    asked: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn called(&self, outcome: &Result<Value, RpcError>) {
+        let count = match outcome {
+            Err(_) => &self.refused,
+            Ok(result) if result["resultType"] == "input_required" => &self.asked,
+            Ok(result) if result["isError"] == true => &self.failed,
+            Ok(_) => &self.completed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn rows(&self) -> [(&'static str, u64); 4] {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        [
+            ("completed", of(&self.completed)),
+            ("failed", of(&self.failed)),
+            ("input_required", of(&self.asked)),
+            ("refused", of(&self.refused)),
+        ]
+    }
+}
+
+/// Whether new calls are welcome.
+pub(crate) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
+    if shared.stop.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+    }
+    (StatusCode::OK, "ready\n")
+}
+
+pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
+    let published = Arc::clone(&shared.runtime.published().borrow());
+    let tools = published.tools.iter().map(|tool| match &tool.target {
+        Target::Workflow(workflow) => {
+            json!({ "name": tool.name, "workflow": true, "bound": workflow.plan.is_some() })
+        }
+        Target::Backend { backend, .. } => {
+            json!({ "name": tool.name, "backend": backend.as_str() })
+        }
+    });
+    let withheld = published
+        .withheld
+        .iter()
+        .map(|withheld| json!({ "workflow": withheld.workflow, "reason": withheld.reason }));
+    let backends = shared.runtime.backends();
+    let backends = backends.iter().map(|backend| {
+        json!({
+            "name": backend.name.to_string(),
+            "transport": backend.transport,
+            "state": format!("{:?}", backend.state),
+            "revision": backend.revision,
+            "tools": backend.tools,
+            "in_flight": backend.in_flight,
+        })
+    });
+    Json(json!({
+        "server": shared.server_info,
+        "stopping": shared.stop.is_cancelled(),
+        "sessions": shared.sessions.count(),
+        "answering": shared.answering.len(),
+        "tools": tools.collect::<Vec<_>>(),
+        "withheld": withheld.collect::<Vec<_>>(),
+        "backends": backends.collect::<Vec<_>>(),
+    }))
+}
+
+type Text = ([(http::HeaderName, &'static str); 1], String);
+
+pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Text {
+    let mut text = String::new();
+    text.push_str("# HELP onecall_calls_total Tool calls answered, by outcome.\n");
+    text.push_str("# TYPE onecall_calls_total counter\n");
+    for (outcome, count) in shared.counts.rows() {
+        let _ = writeln!(text, "onecall_calls_total{{outcome=\"{outcome}\"}} {count}");
+    }
+    let published = Arc::clone(&shared.runtime.published().borrow());
+    let gauges = [
+        (
+            "onecall_sessions",
+            "Sessions of handshake clients.",
+            shared.sessions.count(),
+        ),
+        (
+            "onecall_requests_in_flight",
+            "Requests being answered.",
+            shared.answering.len(),
+        ),
+        (
+            "onecall_tools_published",
+            "Tools that clients see.",
+            published.tools.len(),
+        ),
+        (
+            "onecall_workflows_withheld",
+            "Workflows that do not fit.",
+            published.withheld.len(),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let _ = write!(
+            text,
+            "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"
+        );
+    }
+    text.push_str("# HELP onecall_backend_in_flight Calls in flight, by backend.\n");
+    text.push_str("# TYPE onecall_backend_in_flight gauge\n");
+    for backend in shared.runtime.backends() {
+        let name = backend.name.to_string().replace(['\\', '"', '\n'], "_");
+        let in_flight = backend.in_flight;
+        let _ = writeln!(
+            text,
+            "onecall_backend_in_flight{{backend=\"{name}\"}} {in_flight}"
+        );
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+}

@@ -1,0 +1,84 @@
+//! The tool `workflow_result`: fetches the result of a run whose call answered with a handle.
+//! It is listed while a workflow is published, unless something published has its name.
+
+use crate::call::Caller;
+use crate::follow::{Terms, follow};
+use crate::limits::RESULT_WAIT_MAX;
+use crate::server::Shared;
+use onecall_engine::failure::Code;
+use onecall_engine::identity::RunId;
+use onecall_mcp::RpcError;
+use onecall_runtime::publish::Published;
+use onecall_runtime::questions::LookError;
+use onecall_runtime::result;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(crate) const NAME: &str = "workflow_result";
+
+pub(crate) fn is_listed(published: &Published) -> bool {
+    published.workflows().next().is_some() && published.find(NAME).is_none()
+}
+
+pub(crate) fn definition() -> Value {
+    json!({
+        "name": NAME,
+        "title": "Result of a workflow run",
+        "description": "Fetches the result of a workflow run that an earlier call answered with \
+            `pending.running` or `pending.input`, waiting a while for it.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "run_id": { "type": "string", "description": "The `run_id` of the earlier answer." },
+                "wait_seconds": {
+                    "type": "number", "minimum": 0, "maximum": RESULT_WAIT_MAX.as_secs(), "default": 30,
+                    "description": "How long to wait for the run to end."
+                }
+            },
+            "required": ["run_id"],
+            "additionalProperties": false
+        },
+        "annotations": {
+            "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false
+        }
+    })
+}
+
+/// What a model is told to do for the result of a run that goes on.
+pub(crate) fn advice(run: &RunId) -> String {
+    format!("call `{NAME}` with {{\"run_id\": \"{run}\"}} for its result.")
+}
+
+pub(crate) async fn call(
+    shared: &Shared,
+    arguments: &Value,
+    caller: &Caller,
+    digest: String,
+) -> Result<Value, RpcError> {
+    let refused = |text: String| Ok(result::refused(Code::InputInvalid, text, false));
+    let Some(run) = arguments.get("run_id").and_then(Value::as_str) else {
+        return refused("`run_id` must be the id of a run".to_owned());
+    };
+    let wait = match arguments.get("wait_seconds") {
+        None => 30.0,
+        Some(wait) => match wait.as_f64().filter(|wait| *wait >= 0.0) {
+            Some(wait) => wait.min(RESULT_WAIT_MAX.as_secs_f64()),
+            None => return refused("`wait_seconds` must be a number from zero".to_owned()),
+        },
+    };
+    let follower = match shared.runtime.attach(&RunId::new(run)).await {
+        Ok(follower) => follower,
+        Err(error @ LookError::UnknownRun(_)) => return refused(error.to_string()),
+        Err(error) => {
+            let text = error.to_string();
+            return Ok(result::refused(Code::InternalStore, text, false));
+        }
+    };
+    let terms = Terms {
+        declares_output: false,
+        cancels: false,
+        patience: Duration::from_secs_f64(wait),
+        digest,
+    };
+    follow(shared, follower, caller, &terms).await
+}

@@ -1,0 +1,255 @@
+//! A person in the loop: each way to ask and to answer, and what happens to answers that come twice or wrong.
+
+use crate::client::{Answer, Http};
+use crate::world::World;
+use http::{Method, StatusCode};
+use onecall_engine::journal::Phase;
+use onecall_journal::MemoryStore;
+use serde_json::{Value, json};
+
+const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn approve() -> Value {
+    json!({ "name": "approve", "_meta": { FORMS: { "elicitation": {} } } })
+}
+
+async fn asked(client: &mut Http) -> String {
+    let asked = client.modern_result("tools/call", approve()).await;
+    assert_eq!(asked["resultType"], "input_required");
+    let request = &asked["inputRequests"]["sure"];
+    assert_eq!(request["method"], "elicitation/create");
+    assert_eq!(request["params"]["message"], "Really?");
+    assert_eq!(
+        request["params"]["requestedSchema"]["properties"]["name"]["title"],
+        "Name"
+    );
+    asked["requestState"].as_str().unwrap().to_owned()
+}
+
+fn answer(state: &str, response: &Value) -> Value {
+    let mut params = approve();
+    params["requestState"] = json!(state);
+    params["inputResponses"] = json!({ "sure": response, "unknown": 7 });
+    params
+}
+
+fn accept(name: &str) -> Value {
+    json!({ "action": "accept", "content": { "name": name } })
+}
+
+async fn error_of(mut answer: Answer) -> i64 {
+    answer.response().await["error"]["code"].as_i64().unwrap()
+}
+
+#[tokio::test]
+async fn a_modern_client_carries_the_question_to_its_person() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let state = asked(&mut client).await;
+    let given = answer(&state, &accept("Ada"));
+    let result = client.modern_result("tools/call", given.clone()).await;
+    let output = json!({ "action": "accept", "content": { "name": "Ada" } });
+    assert_eq!(result["structuredContent"], output);
+    // The same answer again attaches to the run, another one is refused.
+    let again = client.modern_result("tools/call", given).await;
+    assert_eq!(
+        again["_meta"]["dev.onecall/run"],
+        result["_meta"]["dev.onecall/run"]
+    );
+    let other = client
+        .modern("tools/call", answer(&state, &accept("Eve")))
+        .await;
+    assert_eq!(error_of(other).await, -32602);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_may_arrive_at_another_process_on_the_same_store() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let state = asked(&mut client).await;
+    let second = World::start_on(&store).await;
+    let mut client = Http::new(second.address);
+    let given = answer(&state, &accept("Ada"));
+    let result = client.modern_result("tools/call", given.clone()).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    first.end().await;
+    // The process that asked is gone, and the same answer still leads to the same result.
+    let again = client.modern_result("tools/call", given).await;
+    assert_eq!(again, result);
+    second.end().await;
+}
+
+#[tokio::test]
+async fn a_question_outlives_the_process_that_asked_it() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let state = asked(&mut client).await;
+    first.end().await;
+    let second = World::start_on(&store).await;
+    let mut client = Http::new(second.address);
+    let given = answer(&state, &accept("Ada"));
+    let result = client.modern_result("tools/call", given).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    second.end().await;
+}
+
+#[tokio::test]
+async fn states_and_answers_that_are_wrong_are_refused() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let state = asked(&mut client).await;
+    let tampered = format!("{}x", &state[..state.len() - 1]);
+    let mut elsewhere = answer(&state, &accept("Ada"));
+    elsewhere["arguments"] = json!({ "other": 1 });
+    for params in [
+        answer(&tampered, &accept("Ada")),
+        answer("", &accept("Ada")),
+        answer(&state, &json!({ "action": "maybe" })),
+        answer(&state, &json!("yes")),
+        answer(&state, &json!({ "action": "accept", "content": "x" })),
+        elsewhere,
+    ] {
+        let refused = client.modern("tools/call", params.clone()).await;
+        assert_eq!(error_of(refused).await, -32602, "{params}");
+    }
+    // An answer that does not fit the schema is asked again; a missing one too.
+    let unfit = json!({ "action": "accept", "content": {} });
+    let again = client
+        .modern_result("tools/call", answer(&state, &unfit))
+        .await;
+    assert_eq!(again["resultType"], "input_required");
+    let fresh = again["requestState"].as_str().unwrap().to_owned();
+    let mut missing = approve();
+    missing["requestState"] = json!(fresh);
+    let again = client.modern_result("tools/call", missing).await;
+    assert_eq!(again["resultType"], "input_required");
+    let declined = answer(&fresh, &json!({ "action": "decline" }));
+    let result = client.modern_result("tools/call", declined).await;
+    assert_eq!(
+        result["_meta"]["dev.onecall/error"]["code"],
+        "declined.question"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_session_is_asked_on_the_stream_of_the_call() {
+    let world = World::start().await;
+    for (response, code) in [
+        (accept("Ada"), Value::Null),
+        (json!({ "action": "decline" }), json!("declined.question")),
+        (json!({ "action": "cancel" }), json!("cancelled.question")),
+    ] {
+        let mut client = Http::new(world.address);
+        let capabilities = json!({ "elicitation": {} });
+        client.initialize("2025-06-18", capabilities).await;
+        let mut stream = client
+            .legacy("tools/call", json!({ "name": "approve" }))
+            .await;
+        let question = stream.next().await.unwrap();
+        assert_eq!(question["method"], "elicitation/create");
+        assert_eq!(question["params"]["message"], "Really?");
+        client.respond(&question["id"], &response).await;
+        let answer = stream.response().await;
+        assert_eq!(answer["result"]["_meta"]["dev.onecall/error"]["code"], code);
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_handle_leads_to_the_page_and_to_the_result() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let pending = client
+        .modern_result("tools/call", json!({ "name": "approve" }))
+        .await;
+    let error = &pending["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "pending.input");
+    assert_eq!(error["retryable"], true);
+    let run = error["run_id"].as_str().unwrap();
+    let text = pending["content"][0]["text"].as_str().unwrap();
+    let (_, rest) = text.split_once(&world.address.to_string()).unwrap();
+    let path = rest.split_whitespace().next().unwrap().to_owned();
+
+    let fetch = |wait: u32| json!({ "name": "workflow_result", "arguments": { "run_id": run, "wait_seconds": wait } });
+    let still = client.modern_result("tools/call", fetch(0)).await;
+    assert_eq!(still["_meta"]["dev.onecall/error"]["code"], "pending.input");
+
+    let page = client.send(Method::GET, &path, &[], "").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert!(
+        page.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .starts_with("default-src 'none'")
+    );
+    let page = page.text().await;
+    assert!(page.contains("<h1>Really?</h1>") && page.contains("name=\"f.name\""));
+    assert!(!page.contains("<script"));
+
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let sent = client
+        .send(Method::POST, &path, &form, "f.name=Ada+L%26&action=accept")
+        .await;
+    assert_eq!(sent.status, StatusCode::OK);
+    let closed = client.send(Method::GET, &path, &[], "").await;
+    assert_eq!(closed.status, StatusCode::GONE);
+    let other = client
+        .send(Method::POST, &path, &form, "action=decline")
+        .await;
+    assert_eq!(other.status, StatusCode::CONFLICT);
+    let forged = client.send(Method::GET, "/answer/abc", &[], "").await;
+    assert_eq!(forged.status, StatusCode::NOT_FOUND);
+
+    let result = client.modern_result("tools/call", fetch(10)).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada L&");
+    let lost = json!({ "name": "workflow_result", "arguments": { "run_id": "none" } });
+    let lost = client.modern_result("tools/call", lost).await;
+    assert_eq!(lost["_meta"]["dev.onecall/error"]["code"], "input.invalid");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn impatient_clients_get_a_handle_and_the_run_goes_on() {
+    let world = World::start_with(|options| {
+        options.patience = std::time::Duration::from_millis(50);
+    })
+    .await;
+    let mut client = Http::new(world.address);
+    let pending = client
+        .modern_result("tools/call", json!({ "name": "patient" }))
+        .await;
+    let error = &pending["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "pending.running");
+    let run = error["run_id"].as_str().unwrap();
+    world.newest_comes_to("patient", Phase::Completed).await;
+    let fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run } });
+    let result = client.modern_result("tools/call", fetch).await;
+    assert_eq!(result["structuredContent"]["ms"], 400);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn operators_see_what_goes_on() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client
+        .modern_result("tools/call", json!({ "name": "nothing" }))
+        .await;
+    asked(&mut client).await;
+    let ready = client.send(Method::GET, "/readyz", &[], "").await;
+    assert_eq!(ready.text().await, "ready\n");
+    let mut status = client.send(Method::GET, "/status", &[], "").await;
+    let status = status.response().await;
+    assert_eq!(status["server"]["name"], "test");
+    assert_eq!(status["tools"][0]["name"], "three");
+    assert_eq!(status["backends"][0]["name"], "demo");
+    let metrics = client.send(Method::GET, "/metrics", &[], "").await;
+    let metrics = metrics.text().await;
+    assert!(metrics.contains("onecall_calls_total{outcome=\"completed\"} 1\n"));
+    assert!(metrics.contains("onecall_calls_total{outcome=\"input_required\"} 1\n"));
+    world.end().await;
+}

@@ -1,0 +1,283 @@
+//! Following a run by its id, wherever it lives, and answering what it asks. A run may be live here, parked in
+//! the store, or driven by another process on the same store; callers see no difference but speed.
+
+use crate::calls::{Moved, RunHandle};
+use crate::runs::{Standing, standing_of};
+use crate::runtime::Runtime;
+use crate::tend::fold;
+use onecall_engine::decide::Input;
+use onecall_engine::event::{Answer, AnswerAction, What};
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::{Command, JournalError, Order, StoredRun};
+use onecall_engine::state::State;
+use onecall_workflow::stored::ReadPlanError;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How often a run that is not live here is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long an answer may take to show its effect.
+const EFFECT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    #[error("no run is named `{0}`")]
+    UnknownRun(RunId),
+    #[error("cannot read the store")]
+    Store(#[from] JournalError),
+    #[error("the stored run cannot be read")]
+    Unreadable(#[from] ReadPlanError),
+}
+
+/// An answer by a person.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub step: String,
+    /// Which asking is answered; `None` answers whatever is open.
+    pub round: Option<u32>,
+    pub action: AnswerAction,
+    pub content: Option<Value>,
+}
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The run goes on with it, also when it was given before.
+    Taken,
+    /// It does not fit, and the question was put again.
+    AskedAgain { reason: String },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    #[error(transparent)]
+    Look(#[from] LookError),
+    #[error("step `{step}` does not ask anything now")]
+    NotAsked { step: String },
+    #[error("step `{step}` was answered otherwise")]
+    Otherwise { step: String },
+    #[error("the answer is stored; its run has not taken it up yet")]
+    Slow,
+}
+
+/// A run that is followed by its id.
+#[derive(Debug)]
+pub struct Follower {
+    runtime: Runtime,
+    pub run: RunId,
+    live: Option<RunHandle>,
+    last: Option<Standing>,
+}
+
+impl Follower {
+    pub fn new(runtime: Runtime, handle: RunHandle) -> Self {
+        Self {
+            runtime,
+            run: handle.id.clone(),
+            last: None,
+            live: Some(handle),
+        }
+    }
+
+    /// What happens next: events while the run is live here, and where it comes to rest.
+    /// A run that nobody drives any more and that is not stored rests as it was last seen.
+    pub async fn moved(&mut self) -> Moved {
+        loop {
+            if let Some(live) = &mut self.live {
+                if live.is_left() {
+                    self.last = Some(live.standing());
+                    self.live = None;
+                    continue;
+                }
+                match live.moved().await {
+                    Moved::Rests(standing) if !standing.rests() => self.last = Some(standing),
+                    moved => return moved,
+                }
+                continue;
+            }
+            self.live = self.runtime.live(&self.run);
+            if self.live.is_some() {
+                continue;
+            }
+            match self.runtime.stored(&self.run).await {
+                Ok((_, state)) => {
+                    let standing = standing_of(&state);
+                    if standing.rests() {
+                        return Moved::Rests(standing);
+                    }
+                }
+                Err(error) => {
+                    if let Some(last) = self.last.take() {
+                        return Moved::Rests(last);
+                    }
+                    tracing::warn!(run = %self.run, %error, "cannot look at the run");
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    pub async fn cancel(&self, reason: &str) {
+        if let Some(live) = &self.live {
+            return live.cancel(reason).await;
+        }
+        let what = Order::Cancel {
+            reason: reason.to_owned(),
+        };
+        let run = self.run.clone();
+        if let Err(error) = self.runtime.inner.journal.tell(Command { run, what }).await {
+            tracing::warn!(run = %self.run, %error, "cannot cancel the run");
+        }
+    }
+}
+
+impl Runtime {
+    /// Follows a run that was started earlier, here or elsewhere.
+    pub async fn attach(&self, run: &RunId) -> Result<Follower, LookError> {
+        let live = self.live(run);
+        let last = match &live {
+            Some(live) => live.standing(),
+            None => standing_of(&self.stored(run).await?.1),
+        };
+        Ok(Follower {
+            runtime: self.clone(),
+            run: run.clone(),
+            live,
+            last: Some(last),
+        })
+    }
+
+    /// Where a run stands now.
+    pub async fn standing(&self, run: &RunId) -> Result<Standing, LookError> {
+        match self.live(run) {
+            Some(live) => Ok(live.standing()),
+            None => Ok(standing_of(&self.stored(run).await?.1)),
+        }
+    }
+
+    /// Returns once the question is open no longer, whoever answered it.
+    pub async fn settles(&self, run: &RunId, step: &str, round: u32) {
+        let is_open = |standing: &Standing| {
+            let mut questions = standing.questions.iter();
+            questions.any(|asked| asked.step == step && asked.round == round)
+        };
+        loop {
+            if let Some(mut live) = self.live(run) {
+                live.until(|standing| !is_open(standing)).await;
+            }
+            match self.standing(run).await {
+                Ok(standing) if is_open(&standing) => tokio::time::sleep(LOOK).await,
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Answers a question and waits for the effect. The same answer again is taken again; another is refused.
+    pub async fn answer(&self, run: &RunId, given: Given) -> Result<Answered, AnswerError> {
+        let (stored, state) = self.stored(run).await?;
+        let index = state.plan.workflow.step_index(&given.step);
+        let not_asked = || AnswerError::NotAsked {
+            step: given.step.clone(),
+        };
+        let step = index
+            .and_then(|index| u32::try_from(index).ok())
+            .ok_or_else(not_asked)?;
+        let open = state.questions.get(&step).map(|question| question.round);
+        let round = match (open, given.round) {
+            (Some(open), None) => open,
+            (Some(open), Some(round)) if open == round => round,
+            (_, Some(round)) => {
+                return verdict(&stored, step, round, &given).unwrap_or_else(|| Err(not_asked()));
+            }
+            (None, None) => return Err(not_asked()),
+        };
+        self.deliver_answer(run, step, round, &given).await?;
+        let effect = self.settles(run, &given.step, round);
+        if tokio::time::timeout(EFFECT, effect).await.is_err() {
+            return Err(AnswerError::Slow);
+        }
+        let (stored, _) = self.stored(run).await?;
+        verdict(&stored, step, round, &given).unwrap_or_else(|| Err(not_asked()))
+    }
+
+    async fn deliver_answer(
+        &self,
+        run: &RunId,
+        step: u32,
+        round: u32,
+        given: &Given,
+    ) -> Result<(), LookError> {
+        if let Some(live) = self.live(run) {
+            let answer = Answer {
+                action: given.action,
+                content: given.content.clone(),
+                defaulted: false,
+            };
+            let round = Some(round);
+            let input = Input::Answer {
+                step,
+                round,
+                answer,
+            };
+            if live.feed(input).await {
+                return Ok(());
+            }
+        }
+        let what = Order::Answer {
+            step: given.step.clone(),
+            round: Some(round),
+            action: given.action,
+            content: given.content.clone(),
+        };
+        let run = run.clone();
+        self.inner.journal.tell(Command { run, what }).await?;
+        Ok(())
+    }
+
+    fn live(&self, run: &RunId) -> Option<RunHandle> {
+        let live = self.inner.runs.get(run)?;
+        Some(RunHandle::of(run.clone(), live))
+    }
+
+    async fn stored(&self, run: &RunId) -> Result<(StoredRun, State), LookError> {
+        let stored = self.inner.journal.load(run).await?;
+        let stored = stored.ok_or_else(|| LookError::UnknownRun(run.clone()))?;
+        let state = fold(run, &stored)?;
+        Ok((stored, state))
+    }
+}
+
+/// What the events say about an answer to this asking; `None` where it was neither taken nor refused.
+fn verdict(
+    stored: &StoredRun,
+    step: u32,
+    round: u32,
+    given: &Given,
+) -> Option<Result<Answered, AnswerError>> {
+    stored.events.iter().find_map(|event| match &event.what {
+        What::QuestionAnswered {
+            step: answered,
+            round: at,
+            answer,
+        } if (*answered, *at) == (step, round) => {
+            let same = answer.action == given.action
+                && (given.action != AnswerAction::Accept || answer.content == given.content);
+            let step = given.step.clone();
+            Some(if same {
+                Ok(Answered::Taken)
+            } else {
+                Err(AnswerError::Otherwise { step })
+            })
+        }
+        What::AnswerRefused {
+            step: refused,
+            round: at,
+            reason,
+        } if (*refused, *at) == (step, round) => {
+            let reason = reason.clone();
+            Some(Ok(Answered::AskedAgain { reason }))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,104 @@
+//! Tool lists kept in a file: `{backend: <tools/list result>}`, written by `onecall tools --save`, read by
+//! `onecall check --tools`.
+
+use crate::merge;
+use crate::runtime::Runtime;
+use onecall_backends::{BackendName, BackendState, ToolLists};
+use onecall_config::settings::Server;
+use onecall_mcp::{Tool, ToolPage};
+use onecall_workflow::catalog::Catalog;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The tools of backends, by backend.
+#[derive(Clone, Debug)]
+pub struct SavedTools {
+    lists: Vec<(BackendName, Arc<[Tool]>)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadToolsError {
+    #[error("the file of tools is not JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("the file of tools must be an object of `tools/list` results, by backend")]
+    Shape,
+    #[error("the tools of backend `{backend}` cannot be read: {reason}")]
+    List { backend: String, reason: String },
+}
+
+impl SavedTools {
+    /// Asks every backend of a runtime.
+    pub async fn of(runtime: &Runtime, patience: Duration) -> Self {
+        let lists = runtime.inner.backends.settle(patience).await;
+        Self {
+            lists: lists.lists.clone(),
+        }
+    }
+
+    pub fn parse(text: &str) -> Result<Self, ReadToolsError> {
+        let Value::Object(backends) = serde_json::from_str(text)? else {
+            return Err(ReadToolsError::Shape);
+        };
+        let mut lists = Vec::with_capacity(backends.len());
+        for (name, list) in backends {
+            let failed = |reason: String| ReadToolsError::List {
+                backend: name.clone(),
+                reason,
+            };
+            let page = ToolPage::from_value(list).map_err(|error| failed(error.to_string()))?;
+            if let Some(refused) = page.refused.first() {
+                return Err(failed(refused.to_string()));
+            }
+            lists.push((BackendName::from(name.as_str()), page.tools.into()));
+        }
+        Ok(Self { lists })
+    }
+
+    pub fn to_text(&self) -> String {
+        let backends: Map<String, Value> = self
+            .lists
+            .iter()
+            .map(|(backend, tools)| {
+                let tools: Vec<Value> = tools.iter().map(Tool::to_value).collect();
+                (backend.as_str().to_owned(), json!({ "tools": tools }))
+            })
+            .collect();
+        let mut text = format!("{:#}", Value::Object(backends));
+        text.push('\n');
+        text
+    }
+
+    pub fn count(&self) -> usize {
+        self.lists.iter().map(|(_, tools)| tools.len()).sum()
+    }
+
+    /// Why the tools of some backends are not among them.
+    pub fn missing(&self, runtime: &Runtime) -> Vec<String> {
+        let statuses = runtime.backends();
+        let is_missing = |name: &BackendName| self.lists.iter().all(|(own, _)| own != name);
+        let missing = statuses.iter().filter(|status| is_missing(&status.name));
+        missing
+            .map(|status| match &status.state {
+                BackendState::Down { reason, .. } => {
+                    format!("backend `{}` cannot be reached: {reason}", status.name)
+                }
+                _ => format!("backend `{}` has not told its tools in time", status.name),
+            })
+            .collect()
+    }
+
+    /// The catalog that a server would have with these tools.
+    pub fn catalog(&self, server: &Server) -> Catalog {
+        let names: Vec<BackendName> = server
+            .backends
+            .iter()
+            .map(|backend| backend.name.clone())
+            .collect();
+        let lists = ToolLists {
+            version: 0,
+            lists: self.lists.clone(),
+        };
+        merge::merge(&names, &lists, &merge::options(&server.aggregation)).0
+    }
+}

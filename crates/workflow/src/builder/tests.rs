@@ -1,1 +1,0 @@
-//! What the builder accepts and refuses.

@@ -1,1 +1,0 @@
-//! Rules against a small catalog.

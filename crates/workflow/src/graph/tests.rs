@@ -1,1 +1,0 @@
-//! Order and cycles of small graphs.

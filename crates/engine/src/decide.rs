@@ -12,7 +12,7 @@ mod ready;
 mod retry;
 mod timer;
 
-use crate::evaluate::Evaluator;
+use crate::evaluate::{Evaluator, PlanEvaluator};
 use crate::event::{Answer, Event, Lost, Outcome, Resolution, What};
 use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
@@ -65,6 +65,20 @@ pub fn decide(
     if has_started != matches!(input, Input::Start { .. }) {
         decider.input(input);
         decider.settle();
+    }
+    decider.events
+}
+
+/// Ends a run that cannot be decided any further, because deciding it panicked. Evaluates nothing.
+pub(crate) fn end_with_fault(state: &mut State, at: Timestamp) -> Vec<Event> {
+    let mut decider = Decider {
+        state,
+        evaluator: &PlanEvaluator,
+        now: at,
+        events: Vec::new(),
+    };
+    if decider.state.end.is_none() {
+        decider.end_faulted();
     }
     decider.events
 }

@@ -1,20 +1,23 @@
 //! The driver: performs what is outstanding, feeds what comes back to `decide`, stores before it performs.
 //! One task a run; nothing is polled, and no lock is held across an await.
 
-use crate::decide::{Input, decide};
+use crate::decide::{Input, decide, end_with_fault};
 use crate::evaluate::Evaluator;
-use crate::event::{Event, Outcome};
-use crate::identity::{CallId, Timestamp};
+use crate::event::{Event, Lost, Outcome};
+use crate::evolve::evolve;
+use crate::identity::{CallId, RunId, Timestamp};
 use crate::journal::{Append, Journal, JournalError};
 use crate::limits::{INPUTS_PER_APPEND_MAX, PARK_AFTER_SECONDS};
 use crate::outstanding::next_due;
 use crate::state::State;
 use crate::world::{ToolCall, World};
-use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture, FutureExt};
 use futures::stream::{FuturesUnordered, StreamExt};
+use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -112,12 +115,18 @@ impl Drive {
     /// Decides on inputs, stores what was decided, and only then lets it be seen.
     async fn take(&mut self, inputs: Vec<Input>) -> Result<(), JournalError> {
         let at = self.surroundings.world.now();
-        let first = self.state.events;
-        let mut events = Vec::new();
-        for input in inputs {
-            let evaluator = Arc::clone(&self.surroundings.evaluator);
-            events.extend(decide(&mut self.state, at, input, &*evaluator));
-        }
+        let mut first = self.state.events;
+        // Unwind safety: a state that a panic left half changed is thrown away.
+        let decided = catch_unwind(AssertUnwindSafe(|| self.decide(at, inputs)));
+        let events = if let Ok(events) = decided {
+            events
+        } else {
+            let journal = self.surroundings.journal.clone();
+            let (run, plan) = (self.state.run.clone(), Arc::clone(&self.state.plan));
+            self.state = stored_state(journal, run, plan).await?;
+            first = self.state.events;
+            end_with_fault(&mut self.state, at)
+        };
         if events.is_empty() {
             return Ok(());
         }
@@ -134,6 +143,15 @@ impl Drive {
         }
         self.surroundings.observer.saw(&self.state, &events);
         Ok(())
+    }
+
+    fn decide(&mut self, at: Timestamp, inputs: Vec<Input>) -> Vec<Event> {
+        let evaluator = Arc::clone(&self.surroundings.evaluator);
+        let mut events = Vec::new();
+        for input in inputs {
+            events.extend(decide(&mut self.state, at, input, &*evaluator));
+        }
+        events
     }
 
     /// Starts calls that are outstanding and not in flight, drops those no longer wanted.
@@ -162,7 +180,16 @@ impl Drive {
                 deadline: open.deadline,
             };
             let (handle, registration) = AbortHandle::new_pair();
-            let work = Abortable::new(self.surroundings.world.call(call), registration);
+            let world = Arc::clone(&self.surroundings.world);
+            let calling = AssertUnwindSafe(async move { world.call(call).await }).catch_unwind();
+            // A call that broke on our side may have been sent.
+            let calling = calling.map(|outcome| {
+                outcome.unwrap_or_else(|_| {
+                    let reason = "a fault of ours while the call was in flight".to_owned();
+                    Outcome::Unknown(Lost::Connection { reason })
+                })
+            });
+            let work = Abortable::new(calling, registration);
             let id = *id;
             self.in_flight
                 .push(Box::pin(async move { (id, work.await) }));
@@ -215,7 +242,7 @@ impl Drive {
     /// Takes along what else is there already, so that one append serves for all.
     fn drain(&mut self, inputs: &mut Vec<Input>) {
         while inputs.len() < INPUTS_PER_APPEND_MAX {
-            let next = futures::FutureExt::now_or_never(self.in_flight.next());
+            let next = self.in_flight.next().now_or_never();
             let Some(Some(ended)) = next else { break };
             inputs.push(Self::ended(&mut self.handles, ended));
         }
@@ -237,4 +264,21 @@ impl Drive {
             Err(Aborted) => Input::Time,
         }
     }
+}
+
+/// A run as the store has it; one that is not stored has nothing to fall back to.
+async fn stored_state(
+    journal: Option<Arc<dyn Journal>>,
+    run: RunId,
+    plan: Arc<Plan>,
+) -> Result<State, JournalError> {
+    let mut state = State::new(run.clone(), plan);
+    if let Some(journal) = journal
+        && let Some(stored) = journal.load(&run).await?
+    {
+        for event in &stored.events {
+            evolve(&mut state, event);
+        }
+    }
+    Ok(state)
 }

@@ -5,6 +5,7 @@ use crate::event::{End, Lost, Outcome, Output, Status, What};
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot};
 use onecall_workflow::policy::Then;
+use serde_json::json;
 use std::sync::Arc;
 
 impl Decider<'_> {
@@ -73,6 +74,16 @@ impl Decider<'_> {
         let partial = self.partial();
         self.emit(What::RunEnded {
             end: End::TimedOut { failure, partial },
+        });
+    }
+
+    pub(super) fn end_faulted(&mut self) {
+        self.cancel_active();
+        let message = "the run met a fault of ours and was ended";
+        let failure = Failure::new(Code::InternalFault, message);
+        let partial = Arc::new(json!({ "output": {}, "steps": self.statuses() }));
+        self.emit(What::RunEnded {
+            end: End::Failed { failure, partial },
         });
     }
 

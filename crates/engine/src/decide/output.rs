@@ -138,17 +138,17 @@ impl Decider<'_> {
                 .unwrap_or_default(),
             Output::LastCompleted | Output::LastInOrder | Output::Value(_) => Map::new(),
         };
-        let steps: Map<String, Value> = plan
-            .workflow
-            .step_names()
+        Arc::new(json!({ "output": output, "steps": self.statuses() }))
+    }
+
+    pub(super) fn statuses(&self) -> Map<String, Value> {
+        let names = self.state.plan.workflow.step_names();
+        names
             .zip(&self.state.steps)
             .map(|(name, step)| {
-                (
-                    name.as_str().to_owned(),
-                    Value::from(step.status.0.as_str()),
-                )
+                let status = Value::from(step.status.0.as_str());
+                (name.as_str().to_owned(), status)
             })
-            .collect();
-        Arc::new(json!({ "output": output, "steps": steps }))
+            .collect()
     }
 }

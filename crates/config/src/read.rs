@@ -12,7 +12,7 @@ use crate::toolhive::{self, Toolhive};
 use onecall_dialects::dialect::{Kind, detect};
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
-    Diagnostic, Diagnostics, Document, SourceId, SourceMap, Span, Text, codes, parse,
+    Diagnostic, Diagnostics, Document, Severity, SourceId, SourceMap, Span, Text, codes, parse,
 };
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -131,6 +131,16 @@ impl Found {
     }
 }
 
+/// Words that only files of ours hold, whether they can be read or not.
+const OURS: [&str; 3] = ["compositeTools", "toolhive.stacklok.dev/", "mcpServers"];
+
+fn as_warning(fault: Diagnostic) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..fault
+    }
+}
+
 pub(crate) fn parse_all(
     sources: &SourceMap,
     inputs: &[Input],
@@ -143,9 +153,17 @@ pub(crate) fn parse_all(
         let recognised = documents
             .iter()
             .any(|document| detect(document, name).is_some());
-        // A file of a directory that cannot be read may be ours: silence would hide all it holds.
-        if input.named || recognised || faults.has_errors() {
+        let text = sources.get(input.source).text();
+        if input.named || recognised || OURS.iter().any(|word| text.contains(word)) {
             diagnostics.append(faults);
+        } else {
+            // A broken file of a directory may be anybody's; silence would hide it if it is ours.
+            diagnostics.extend(
+                faults
+                    .into_iter()
+                    .filter(Diagnostic::is_error)
+                    .map(as_warning),
+            );
         }
         if input.named && !recognised && !diagnostics.has_errors() {
             diagnostics.push(unrecognised(input.source, name));

@@ -95,7 +95,7 @@ fn a_broken_file_of_a_directory_is_not_passed_over() {
     std::fs::create_dir(&folder).unwrap();
     let empty = run(home.path(), &["check", folder.to_str().unwrap()]);
     assert_eq!(empty.code, Some(4), "{empty:?}");
-    std::fs::write(folder.join("broken.yaml"), "name: \"x\n  bad: [1\n").unwrap();
+    std::fs::write(folder.join("broken.yaml"), "name: \"x\ncompositeTools: [\n").unwrap();
     let broken = run(home.path(), &["check", folder.to_str().unwrap()]);
     assert_eq!(broken.code, Some(1), "{broken:?}");
 }

@@ -259,8 +259,16 @@ fn names_are_held_to_the_guide_in_resources_only() {
 fn a_file_found_in_a_directory_is_left_out_when_nothing_reads_it() {
     let outcome =
         crate::world::load_found(&[("notes.yaml", "title: notes\n"), ("bad.yaml", "a: [\n")]);
-    assert!(outcome.diagnostics.is_empty(), "{}", outcome.report());
+    assert!(!outcome.diagnostics.has_errors(), "{}", outcome.report());
+    assert_eq!(
+        outcome.diagnostics.warning_count(),
+        1,
+        "{}",
+        outcome.report()
+    );
     assert!(outcome.settings.is_some());
+    let ours = crate::world::load_found(&[("bad.yaml", "name: \"x\ncompositeTools: [\n")]);
+    assert!(ours.diagnostics.has_errors(), "{}", ours.report());
 }
 
 #[test]

@@ -249,7 +249,7 @@ pub(crate) enum RenderMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// A code such as WF014
+    /// A code such as WF101
     pub(crate) code: String,
 }
 

@@ -20,6 +20,23 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+/// A command line that parses and still makes no sense; ends with `Exit::Usage`.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error that says how the command line should be.
+pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Usage(text.into()))
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {

@@ -11,7 +11,7 @@ mod wire;
 
 use args::{Cli, Command, LogFormat};
 use clap::Parser;
-use exit::Exit;
+use exit::{Exit, Usage};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -36,7 +36,8 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             print::err(format!("error: {error:#}"));
-            Exit::Failed.into()
+            let is_usage = error.downcast_ref::<Usage>().is_some();
+            if is_usage { Exit::Usage } else { Exit::Failed }.into()
         }
     }
 }

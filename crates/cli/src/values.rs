@@ -1,25 +1,30 @@
 //! `key=text` and `key:=json` on the command line.
 
-use anyhow::{Context, bail};
+use crate::exit::usage;
 use serde_json::{Map, Value};
 
-/// Reads words into an object; `a.b=1` sets a field of an object inside.
+/// Reads words into an object.
 pub(crate) fn object(words: &[String]) -> anyhow::Result<Map<String, Value>> {
     let mut object = Map::new();
     for word in words {
         let Some((key, text)) = word.split_once('=') else {
-            bail!("`{word}` is neither `key=text` nor `key:=json`");
+            return Err(usage(format!(
+                "`{word}` is neither `key=text` nor `key:=json`"
+            )));
         };
         let (key, value) = match key.strip_suffix(':') {
             None => (key, Value::from(text)),
             Some(key) => {
-                let value = serde_json::from_str(text)
-                    .with_context(|| format!("the value of `{key}` is not JSON: `{text}`"))?;
+                let value = serde_json::from_str(text).map_err(|error| {
+                    usage(format!(
+                        "the value of `{key}` is not JSON ({error}): `{text}`"
+                    ))
+                })?;
                 (key, value)
             }
         };
         if key.is_empty() {
-            bail!("`{word}` has no key");
+            return Err(usage(format!("`{word}` has no key")));
         }
         object.insert(key.to_owned(), value);
     }

@@ -3,7 +3,7 @@
 use crate::args::StoreArgs;
 use crate::print;
 use anyhow::{Context, bail};
-use onecall_config::settings::{Server, Settings, Transport};
+use onecall_config::settings::{Server, Settings};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// How long the first list waits for backends that are still connecting.
 const FIRST_LIST_WAIT: Duration = Duration::from_secs(2);
 
-/// Without a store for heartbeats to reach, a lease is a formality.
+/// One process alone opens a store in memory, so its lease never runs out.
 const LEASE: Duration = Duration::from_secs(10);
 
 /// Everything the paths say.
@@ -28,6 +28,16 @@ pub(crate) struct Loaded {
     pub(crate) sources: SourceMap,
     pub(crate) settings: Option<Settings>,
     pub(crate) diagnostics: Diagnostics,
+}
+
+impl Loaded {
+    /// Neither a backend nor a workflow was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        let servers = self.settings.iter().flat_map(|settings| &settings.servers);
+        servers
+            .into_iter()
+            .all(|server| server.backends.is_empty() && server.workflows.is_empty())
+    }
 }
 
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
@@ -40,10 +50,8 @@ pub(crate) fn understand(collected: sources::Collected) -> Loaded {
     let options = onecall_config::Options {
         environment: &environment,
     };
-    let (mut settings, faults) =
-        onecall_config::read(&collected.sources, &collected.inputs, &options);
+    let (settings, faults) = onecall_config::read(&collected.sources, &collected.inputs, &options);
     diagnostics.append(faults);
-    name_this_program(settings.as_mut());
     diagnostics.sort();
     Loaded {
         sources: collected.sources,
@@ -67,23 +75,6 @@ pub(crate) fn statuses(
         .iter()
         .map(|status| status.to_json(Some(&at)))
         .collect()
-}
-
-/// A backend whose command is `onecall` is this very program, whether it is on the PATH or not.
-fn name_this_program(settings: Option<&mut Settings>) {
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    let servers = settings
-        .into_iter()
-        .flat_map(|settings| &mut settings.servers);
-    for backend in servers.flat_map(|server| &mut server.backends) {
-        if let Transport::Stdio { command, .. } = &mut backend.transport
-            && command == "onecall"
-        {
-            *command = program.display().to_string();
-        }
-    }
 }
 
 /// Draws all diagnostics on stderr, with a summary where there are any.
@@ -120,32 +111,37 @@ pub(crate) fn server(settings: Option<Settings>) -> anyhow::Result<(Server, Opti
     }
 }
 
-pub(crate) async fn start(loaded: Loaded, journal: Arc<dyn Journal>) -> anyhow::Result<Runtime> {
-    let (server, durability) = server(loaded.settings)?;
-    start_server(server, durability, journal).await
-}
-
-pub(crate) async fn start_server(
-    server: Server,
-    durability: Option<Durability>,
+/// `is_server`: takes up the runs that others left; a one-shot command minds its own.
+pub(crate) async fn start(
+    loaded: Loaded,
     journal: Arc<dyn Journal>,
+    is_server: bool,
 ) -> anyhow::Result<Runtime> {
+    let (server, durability) = server(loaded.settings)?;
     let options = Options {
         server,
         journal,
         durability: durability.unwrap_or(Durability::Async),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         first_list_wait: FIRST_LIST_WAIT,
+        this_program: std::env::current_exe().ok(),
+        resumes: is_server,
     };
     Ok(Runtime::start(options).await?)
 }
 
-pub(crate) fn open_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+/// The store that the flag names, else the files, else the one of the user.
+pub(crate) fn open_store(args: &StoreArgs, loaded: &Loaded) -> anyhow::Result<Arc<dyn Journal>> {
     if args.ephemeral {
         let store = MemoryStore::new(Retention::default());
         return Ok(Arc::new(store.open(now(), LEASE)));
     }
-    let path = store_path(args.store.as_deref())?;
+    let configured = loaded
+        .settings
+        .as_ref()
+        .and_then(|settings| settings.store.as_ref());
+    let named = args.store.clone().or_else(|| configured.map(PathBuf::from));
+    let path = store_path(named.as_deref())?;
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

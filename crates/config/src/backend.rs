@@ -117,7 +117,8 @@ impl Reader<'_> {
         pairs
     }
 
-    fn path(&self, path: &Text) -> String {
+    /// A path relative to the file it stands in.
+    pub(crate) fn path(&self, path: &Text) -> String {
         let absolute = path.starts_with(['/', '\\']) || path.get(1..2) == Some(":");
         if absolute || self.directory.is_empty() {
             return path.to_string();

@@ -38,7 +38,7 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
         _ => Expose::All,
     });
     let store = fields.optional_string("store", diagnostics);
-    read.store = store.map(ToString::to_string);
+    read.store = store.map(|store| reader.path(store));
     let choices = ["none", "async", "sync"];
     let durability = fields.optional_choice("durability", &choices, diagnostics);
     read.durability = durability.map(|durability| match durability.value {

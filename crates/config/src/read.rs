@@ -143,7 +143,8 @@ pub(crate) fn parse_all(
         let recognised = documents
             .iter()
             .any(|document| detect(document, name).is_some());
-        if input.named || recognised {
+        // A file of a directory that cannot be read may be ours: silence would hide all it holds.
+        if input.named || recognised || faults.has_errors() {
             diagnostics.append(faults);
         }
         if input.named && !recognised && !diagnostics.has_errors() {

@@ -96,8 +96,13 @@ impl Decider<'_> {
             self.too_late(&input);
             return;
         }
+        // What was in flight when the process died is lost before anything that fell due since is begun:
+        // a call that only waking up decides on was never sent.
+        if matches!(input, Input::Resume) {
+            self.resume();
+        }
         // What was due before this input happened before it.
-        if !matches!(input, Input::Start { .. }) {
+        if !matches!(input, Input::Start { .. }) && self.state.end.is_none() {
             self.elapse();
         }
         if self.state.end.is_some() {
@@ -107,14 +112,13 @@ impl Decider<'_> {
         match input {
             Input::Start { input, seed } => self.start(input, seed),
             Input::Ended { call, outcome } => self.call_ended(call, outcome),
-            Input::Time => {}
+            Input::Time | Input::Resume => {}
             Input::Answer {
                 step,
                 round,
                 answer,
             } => self.answered(step, round, answer),
             Input::Cancel { reason } => self.cancel(&reason),
-            Input::Resume => self.resume(),
             Input::Resolve { slot, resolution } => self.resolve(slot, resolution),
         }
     }

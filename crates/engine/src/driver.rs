@@ -73,6 +73,7 @@ pub async fn drive(
         inputs,
         in_flight: FuturesUnordered::new(),
         handles: BTreeMap::new(),
+        is_parking: false,
     };
     drive.take(first).await?;
     drive.run().await
@@ -84,6 +85,8 @@ struct Drive {
     inputs: mpsc::Receiver<Input>,
     in_flight: FuturesUnordered<BoxFuture<'static, (CallId, Result<Outcome, Aborted>)>>,
     handles: BTreeMap<CallId, AbortHandle>,
+    /// The run is about to be given back to the store; nothing new is taken in.
+    is_parking: bool,
 }
 
 impl Drive {
@@ -101,7 +104,7 @@ impl Drive {
     }
 
     fn stopped(&self) -> Stopped {
-        if self.inputs.is_closed() {
+        if self.inputs.is_closed() && !self.is_parking {
             return Stopped::Abandoned;
         }
         Stopped::Parked {
@@ -205,6 +208,9 @@ impl Drive {
             }
         };
         let only_waits = self.state.calls.is_empty() && self.in_flight.is_empty();
+        if self.is_parking && only_waits {
+            return None;
+        }
         let parks = self.surroundings.parks && only_waits;
         let park = async {
             if parks {
@@ -216,12 +222,17 @@ impl Drive {
         };
         let first = tokio::select! {
             biased;
-            input = self.inputs.recv() => input?,
+            input = self.inputs.recv(), if !self.is_parking => input?,
             Some(ended) = self.in_flight.next(), if !self.in_flight.is_empty() => {
                 Self::ended(&mut self.handles, ended)
             }
             () = timer => Input::Time,
-            () = park => return None,
+            () = park => {
+                // Whoever sends from now on is told so; what came in at this very moment is still taken.
+                self.inputs.close();
+                self.is_parking = true;
+                self.inputs.try_recv().ok()?
+            }
         };
         let mut inputs = vec![first];
         self.drain(&mut inputs);

@@ -152,6 +152,7 @@ fn open_call(state: &mut State, call: CallId, open: OpenCall) {
     state.waits.remove(&slot);
     if call.item.is_none() {
         start_step(state, call.step, open.started, open.deadline);
+        state.steps[call.step as usize].deadline = open.deadline;
     } else if let Some((each, item)) = item_of(state, slot)
         && each.states[item].status.0 == Status::Pending
     {
@@ -159,6 +160,9 @@ fn open_call(state: &mut State, call: CallId, open: OpenCall) {
         each.states[item].deadline = open.deadline;
         each.open += 1;
         each.next = each.next.max(slot.item.unwrap_or(0) + 1);
+    }
+    if let Some((each, item)) = item_of(state, slot) {
+        each.states[item].deadline = open.deadline;
     }
     if let Some(work) = work_of(state, slot) {
         work.attempts = call.attempt + 1;
@@ -174,8 +178,10 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
     };
     match outcome {
         Outcome::Returned(result) => work.result = Some(Arc::clone(result)),
-        Outcome::Failed { result, .. } => {
-            work.definite_failures += 1;
+        Outcome::Failed { failure, result } => {
+            if !failure.code.may_have_acted() {
+                work.definite_failures += 1;
+            }
             work.result.clone_from(result);
         }
         Outcome::Unknown(Lost::Crash) => work.crashed += 1,

@@ -52,8 +52,6 @@ macro_rules! codes {
 codes! {
     /// The parameters do not fit the schema.
     InputInvalid = "input.invalid", Input, false;
-    /// An idempotency key was used again with other parameters.
-    InputKeyReused = "input.key_reused", Input, false;
     /// An expression read a value that is not there.
     ExpressionMissing = "expression.missing", Expression, false;
     /// An expression could not be evaluated.
@@ -78,8 +76,6 @@ codes! {
     TransportUnavailable = "transport.unavailable", Transport, true;
     /// The backend broke the protocol.
     TransportProtocol = "transport.protocol", Transport, true;
-    /// The backend's breaker is open.
-    TransportBreaker = "transport.breaker", Transport, true;
     /// The step took longer than its time-out.
     TimeoutStep = "timeout.step", Timeout, true;
     /// The run took longer than its time-out.
@@ -100,12 +96,6 @@ codes! {
     CancelledAborted = "cancelled.aborted", Cancelled, false;
     /// The run made more calls than its budget allows.
     BudgetCalls = "budget.calls", Budget, false;
-    /// The run cost more than its budget allows.
-    BudgetCost = "budget.cost", Budget, false;
-    /// The run used more tokens than its budget allows.
-    BudgetTokens = "budget.tokens", Budget, false;
-    /// The run took longer than its budget allows.
-    BudgetTime = "budget.time", Budget, false;
     /// A result is larger than the limit.
     LimitResult = "limit.result", Limit, false;
     /// The arguments are larger than the limit.
@@ -114,8 +104,6 @@ codes! {
     LimitIterations = "limit.iterations", Limit, false;
     /// The run has more events than it may.
     LimitEvents = "limit.events", Limit, false;
-    /// The run holds more data than it may.
-    LimitData = "limit.data", Limit, false;
     /// The call was sent and not answered; a person decides what happened.
     UnknownOutcomeHeld = "unknown_outcome.held", UnknownOutcome, false;
     /// The call was sent and not answered, again and again.
@@ -128,6 +116,16 @@ codes! {
     InternalFault = "internal.fault", Internal, true;
     /// The store could not be written.
     InternalStore = "internal.store", Internal, true;
+}
+
+impl Code {
+    /// The tool ran, and only its answer was unusable: a repeated call must keep its idempotency key.
+    pub fn may_have_acted(self) -> bool {
+        matches!(
+            self,
+            Self::TransportProtocol | Self::LimitResult | Self::TimeoutStep
+        )
+    }
 }
 
 impl Category {

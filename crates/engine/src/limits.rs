@@ -1,4 +1,4 @@
-//! Limits of one run. Each can be changed in the configuration where it says so.
+//! Limits of one run.
 
 /// Limit: events of one run; a run that decides more is aborted.
 pub const EVENTS_MAX: u64 = 50_000;
@@ -8,6 +8,9 @@ pub const ANSWERS_REFUSED_MAX: u32 = 3;
 
 /// Limit: how often a repeatable call is made again after its answer was lost on the way.
 pub const LOST_REPEATS_MAX: u32 = 3;
+
+/// Limit: how often a repeatable call is made again after the process died with it in flight.
+pub const CRASH_REPEATS_MAX: u32 = 10;
 
 /// The longest single wait between attempts, as a multiple of the first.
 pub const RETRY_WAIT_FACTOR_MAX: u64 = 60;

@@ -47,6 +47,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         durability: Durability::Async,
         version: "0".to_owned(),
         first_list_wait: Duration::from_secs(10),
+        this_program: None,
+        resumes: true,
     };
     let runtime = Runtime::start(options).await?;
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok());

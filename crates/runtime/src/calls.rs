@@ -5,7 +5,7 @@ use crate::result;
 use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
 use crate::world::{chain, now};
-use onecall_backends::{BackendName, Call, CallError};
+use onecall_backends::{BackendName, BackendState, Call, CallError};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::driver::{Observer, Stopped, drive};
 use onecall_engine::evaluate::PlanEvaluator;
@@ -19,7 +19,11 @@ use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::broadcast;
+
+/// When a run that stopped on a fault is taken up again.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// One call by a client.
 #[derive(Debug)]
@@ -246,7 +250,7 @@ async fn call_workflow(
         None => late_plan(runtime, &tool.name).await,
     };
     let Some(plan) = plan else {
-        let text = "a backend this workflow needs cannot be reached yet; its tools are unknown";
+        let text = unreachable_text(runtime);
         let refused = result::refused(Code::TransportUnavailable, text, declares_output);
         return Reply::Result(Arc::new(refused));
     };
@@ -261,6 +265,26 @@ async fn call_workflow(
             )))
         }
     }
+}
+
+/// Names the backends that have not come up, each with its last reason.
+fn unreachable_text(runtime: &Runtime) -> String {
+    let down = runtime
+        .backends()
+        .into_iter()
+        .filter_map(|status| match status.state {
+            BackendState::Down { reason, .. } => {
+                Some(format!("backend `{}`: {reason}", status.name))
+            }
+            _ => None,
+        });
+    let down: Vec<String> = down.collect();
+    let reasons = if down.is_empty() {
+        "it is still connecting".to_owned()
+    } else {
+        down.join("; ")
+    };
+    format!("a backend this workflow needs cannot be reached yet; {reasons}")
 }
 
 fn list(faults: &[SchemaFault]) -> String {
@@ -344,19 +368,26 @@ pub(crate) fn spawn(
     let runtime = runtime.clone();
     runtime.inner.tasks.clone().spawn(async move {
         let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;
-        runtime.inner.runs.remove(&run);
-        match driven {
-            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => {}
-            Ok(Ok(Stopped::Parked { due })) => {
-                if let Err(error) = runtime.inner.journal.park(&run, due).await {
-                    tracing::error!(%run, error = chain(&error), "cannot park the run");
-                }
-            }
+        let again = || Some(now().plus(AGAIN_AFTER));
+        let parked = match driven {
+            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => None,
+            Ok(Ok(Stopped::Parked { due })) => Some(due),
             Ok(Err(error)) => {
                 tracing::error!(%run, error = chain(&error), "the run stopped: the store refused");
+                Some(again())
             }
-            // A fault in one run never ends the process.
-            Err(panic) => tracing::error!(%run, %panic, "the run stopped: a fault of ours"),
+            // A fault in one run never ends the process, nor loses the run.
+            Err(panic) => {
+                tracing::error!(%run, %panic, "the run stopped: a fault of ours");
+                Some(again())
+            }
+        };
+        // Parked before it is forgotten, so that whoever finds it gone can claim it.
+        if let Some(due) = parked.filter(|_| durability != Durability::None)
+            && let Err(error) = runtime.inner.journal.park(&run, due).await
+        {
+            tracing::error!(%run, error = chain(&error), "cannot park the run");
         }
+        runtime.inner.runs.remove(&run);
     });
 }

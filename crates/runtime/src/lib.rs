@@ -4,6 +4,7 @@
 
 pub mod calls;
 pub mod history;
+mod identity;
 mod merge;
 pub mod publish;
 pub mod questions;

@@ -1,6 +1,7 @@
 //! Publishing: workflows bound to the catalog become tools; backend tools pass through under their names.
 //! What does not fit is withheld with its reason, and nothing else is.
 
+use crate::identity::Identities;
 use onecall_config::settings::Expose;
 use onecall_mcp::{Hints, Tool};
 use onecall_workflow::catalog::{Catalog, Resolution};
@@ -97,7 +98,12 @@ impl Published {
 }
 
 /// Binds every workflow and lists what fits.
-pub fn publish(workflows: &[Arc<Workflow>], catalog: &Catalog, expose: Expose) -> Published {
+pub(crate) fn publish(
+    workflows: &[Arc<Workflow>],
+    catalog: &Catalog,
+    expose: Expose,
+    identities: &Identities,
+) -> Published {
     let mut published = Published::default();
     let taken: BTreeSet<&str> = catalog
         .tools
@@ -107,7 +113,7 @@ pub fn publish(workflows: &[Arc<Workflow>], catalog: &Catalog, expose: Expose) -
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();
     for workflow in workflows {
-        match publish_workflow(workflow, catalog, &taken) {
+        match publish_workflow(workflow, catalog, &taken, identities) {
             Ok(tool) => published.push(tool),
             Err(reason) => published.withheld.push(Withheld {
                 workflow: workflow.name.as_str().to_owned(),
@@ -137,13 +143,17 @@ fn publish_workflow(
     workflow: &Arc<Workflow>,
     catalog: &Catalog,
     taken: &BTreeSet<&str>,
+    identities: &Identities,
 ) -> Result<PublishedTool, String> {
     let name = workflow.name.as_str().to_owned();
     if taken.contains(name.as_str()) {
         return Err(format!("a backend tool is listed as `{name}` already"));
     }
     let plan = match bind(workflow, catalog) {
-        Ok(plan) => Some(stored_plan(plan)),
+        Ok(mut plan) => {
+            identities.mark(&mut plan);
+            Some(stored_plan(plan))
+        }
         Err(unbound) => {
             let absent: Vec<String> = unbound
                 .iter()

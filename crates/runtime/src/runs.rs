@@ -35,7 +35,7 @@ pub struct Standing {
 impl Standing {
     /// The run has ended, or only a person can move it on.
     pub fn rests(&self) -> bool {
-        self.result.is_some() || !self.questions.is_empty() || !self.held.is_empty()
+        self.result.is_some() || matches!(self.phase, Phase::Waiting | Phase::Held)
     }
 }
 

@@ -2,6 +2,7 @@
 //! Front doors speak to this and to nothing below it.
 
 use crate::calls;
+use crate::identity::{Foreign, Identities};
 use crate::publish::{Published, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
@@ -17,6 +18,7 @@ use onecall_engine::journal::{Journal, JournalError};
 use onecall_workflow::catalog::Catalog;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -33,6 +35,10 @@ pub struct Options {
     pub version: String,
     /// How long the first list waits for backends that are still connecting.
     pub first_list_wait: Duration,
+    /// What a backend whose command is `onecall` runs: this very program.
+    pub this_program: Option<PathBuf>,
+    /// Whether runs that others left behind are taken up.
+    pub resumes: bool,
 }
 
 /// One virtual server at work. Cheap to clone.
@@ -55,6 +61,9 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
+    pub(crate) identities: Identities,
+    pub(crate) foreign: Foreign,
+    pub(crate) resumes: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +85,7 @@ impl Runtime {
             .server
             .backends
             .iter()
-            .map(backend_options)
+            .map(|backend| backend_options(backend, options.this_program.as_deref()))
             .collect();
         let backends = Backends::start(&client, backend_options)?;
         let (published, _) = watch::channel(Arc::new(Published::default()));
@@ -93,6 +102,9 @@ impl Runtime {
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
+            identities: Identities::of(&options.server.backends),
+            foreign: Foreign::default(),
+            resumes: options.resumes,
         };
         let runtime = Self {
             inner: Arc::new(inner),
@@ -139,7 +151,12 @@ impl Runtime {
 
     pub(crate) fn republish(&self) {
         let catalog = self.catalog();
-        let fresh = publish(&self.inner.workflows, &catalog, self.inner.expose);
+        let fresh = publish(
+            &self.inner.workflows,
+            &catalog,
+            self.inner.expose,
+            &self.inner.identities,
+        );
         self.inner.published.send_replace(Arc::new(fresh));
     }
 
@@ -186,7 +203,7 @@ impl Runtime {
     }
 }
 
-fn backend_options(backend: &settings::Backend) -> BackendOptions {
+fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> BackendOptions {
     let transport = match &backend.transport {
         settings::Transport::Stdio {
             command,
@@ -194,7 +211,9 @@ fn backend_options(backend: &settings::Backend) -> BackendOptions {
             env,
             cwd,
         } => TransportOptions::Stdio(StdioOptions {
-            command: command.clone(),
+            command: this_program
+                .filter(|_| command == "onecall")
+                .map_or_else(|| command.clone(), |program| program.display().to_string()),
             args: args.clone(),
             env: env.clone(),
             clear_env: false,

@@ -58,8 +58,11 @@ async fn round(runtime: &Runtime) -> Result<(), JournalError> {
     for command in journal.commands(at).await? {
         deliver(runtime, command).await?;
     }
+    if !runtime.inner.resumes {
+        return Ok(());
+    }
     for run in journal.claimable(at).await? {
-        if runtime.inner.runs.get(&run).is_none() {
+        if runtime.inner.runs.get(&run).is_none() && is_ours(runtime, &run).await? {
             take_over(runtime, &run, Vec::new()).await?;
         }
     }
@@ -75,13 +78,44 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
                 let standing = live.standing.borrow();
                 standing.steps.clone()
             };
-            if let Some(input) = input_of(&command.what, &steps) {
-                let _ = live.inputs.send(input).await;
+            let Some(input) = input_of(&command.what, &steps) else {
+                return Ok(());
+            };
+            if live.inputs.send(input).await.is_err() {
+                // The run is being parked, or has just ended: the store hands the command out again.
+                tell_again(runtime, command).await?;
             }
             Ok(())
         }
-        None => take_over(runtime, &command.run, vec![command.what]).await,
+        None if runtime.inner.resumes && is_ours(runtime, &command.run).await? => {
+            take_over(runtime, &command.run, vec![command.what]).await
+        }
+        None => tell_again(runtime, command).await,
     }
+}
+
+async fn tell_again(runtime: &Runtime, command: Command) -> Result<(), JournalError> {
+    match runtime.inner.journal.tell(command).await {
+        Err(JournalError::Ended { .. } | JournalError::UnknownRun { .. }) => Ok(()),
+        told => told,
+    }
+}
+
+/// Whether a run was bound to the backends that this process has: the same names, started the same way.
+/// A store may be shared by servers of different files, and a call must not reach another's backend.
+async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
+    if runtime.inner.foreign.contains(run) {
+        return Ok(false);
+    }
+    let Some(stored) = runtime.inner.journal.load(run).await? else {
+        return Ok(false);
+    };
+    // A plan that cannot be read is claimed and held by whoever finds it first.
+    let is_ours = read_plan(&stored.plan).map_or(true, |plan| runtime.inner.identities.fits(&plan));
+    if !is_ours {
+        runtime.inner.foreign.insert(run.clone());
+    }
+    Ok(is_ours)
 }
 
 /// Loads a run nobody owns, folds it, and drives it on.

@@ -7,6 +7,7 @@ mod script;
 mod show;
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// One case of a document.
@@ -46,6 +47,9 @@ impl Case {
     }
 }
 
+/// Limit: bytes of one document of cases.
+const CASES_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// All cases of a folder, by file and line. The page that describes the folder has none.
 pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Case>> {
     let mut files: Vec<_> = fs::read_dir(folder)?
@@ -56,7 +60,11 @@ pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Case>> {
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.extension().is_some_and(|ext| ext == "md") && name != "README.md" {
-            cases.extend(read(&name, &fs::read_to_string(&path)?));
+            let mut text = String::new();
+            fs::File::open(&path)?
+                .take(CASES_BYTES_MAX)
+                .read_to_string(&mut text)?;
+            cases.extend(read(&name, &text));
         }
     }
     Ok(cases)

@@ -20,6 +20,9 @@ pub struct Plan {
     pub tools: Vec<Option<Arc<BoundTool>>>,
     /// Where each step was written, as `file:line:column`, for failures at run time.
     pub places: BTreeMap<StepName, String>,
+    /// How each backend it calls was reached when it was bound; a run goes on only against the same.
+    #[serde(default)]
+    pub backends: BTreeMap<BackendName, String>,
 }
 
 /// A tool as a step will call it.
@@ -99,6 +102,7 @@ pub fn bind(workflow: &Workflow, catalog: &Catalog) -> Result<Plan, Vec<Unbound>
         workflow: workflow.clone(),
         tools,
         places: BTreeMap::new(),
+        backends: BTreeMap::new(),
     })
 }
 

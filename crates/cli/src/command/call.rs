@@ -1,14 +1,14 @@
 //! `onecall call`: one call of a workflow or tool; progress on stderr, the result as JSON on stdout.
 
 use crate::args::CallArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{print, progress, values, wire};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use onecall_runtime::calls::{Moved, Reply, Request, RunHandle};
 use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Limit: bytes of arguments read from stdin.
@@ -22,8 +22,8 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }
-    let journal = wire::open_store(&args.store)?;
-    let runtime = wire::start(loaded, journal).await?;
+    let journal = wire::open_store(&args.store, &loaded)?;
+    let runtime = wire::start(loaded, journal, false).await?;
     let exit = call(&runtime, &words.tool, arguments).await;
     runtime.shutdown(Duration::from_millis(100)).await;
     exit
@@ -42,10 +42,22 @@ impl Words {
         let rest_at = words.iter().position(|word| values::is_assignment(word));
         let (names, rest) = words.split_at(rest_at.unwrap_or(words.len()));
         let Some((tool, paths)) = names.split_last() else {
-            bail!("no tool is named; write `onecall call PATH TOOL key=value`");
+            return Err(usage(
+                "no tool is named; write `onecall call PATH TOOL key=value`",
+            ));
         };
         if paths.is_empty() {
-            bail!("no path is named; write `onecall call PATH {tool} key=value`");
+            let text = if Path::new(tool).exists() {
+                format!("no tool is named; write `onecall call {tool} TOOL key=value`")
+            } else {
+                format!("no path is named; write `onecall call PATH {tool} key=value`")
+            };
+            return Err(usage(text));
+        }
+        if let Some(word) = paths.iter().find(|path| !Path::new(path).exists()) {
+            let text =
+                format!("`{word}` is neither a file nor a directory; arguments are `key=value`");
+            return Err(usage(text));
         }
         Ok(Self {
             paths: paths.iter().map(PathBuf::from).collect(),
@@ -64,9 +76,10 @@ fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
             } else {
                 text.to_owned()
             };
-            match serde_json::from_str(&text).context("--args-json is not JSON")? {
-                Value::Object(object) => object,
-                _ => bail!("--args-json must be a JSON object"),
+            match serde_json::from_str(&text) {
+                Ok(Value::Object(object)) => object,
+                Ok(_) => return Err(usage("--args-json must be a JSON object")),
+                Err(error) => return Err(usage(format!("--args-json is not JSON: {error}"))),
             }
         }
     };

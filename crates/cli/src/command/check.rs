@@ -51,6 +51,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
             print::out(serde_json::to_string_pretty(&report)?);
         }
     }
+    if inputs.is_empty() {
+        print::err("error: the paths hold no YAML or JSON file");
+        return Ok(Exit::NothingSelected);
+    }
     let is_bad = faults.has_errors() || (args.deny_warnings && faults.warning_count() > 0);
     Ok(if is_bad { Exit::Failed } else { Exit::Ok })
 }

@@ -5,7 +5,7 @@ mod show;
 use crate::args::{
     RunsAnswerArgs, RunsCancelArgs, RunsCommand, RunsListArgs, RunsShowArgs, RunsStoreArgs,
 };
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::progress::duration;
 use crate::{print, values, wire};
 use anyhow::{Context, bail};
@@ -33,8 +33,12 @@ async fn list(args: RunsListArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
     let phases = args.states.iter().map(|state| {
         let known = || Phase::ALL.map(Phase::as_str).join(", ");
-        Phase::parse(state)
-            .with_context(|| format!("no state is called `{state}`; there are {}", known()))
+        Phase::parse(state).ok_or_else(|| {
+            usage(format!(
+                "no state is called `{state}`; there are {}",
+                known()
+            ))
+        })
     });
     let phases = phases.collect::<anyhow::Result<Vec<_>>>()?;
     let filter = Filter {

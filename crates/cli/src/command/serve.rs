@@ -23,8 +23,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }
-    let journal = wire::open_store(&args.store)?;
-    let runtime = wire::start(loaded, journal).await?;
+    if loaded.is_empty() {
+        print::err("error: the paths hold no backends and no workflows");
+        return Ok(Exit::NothingSelected);
+    }
+    let journal = wire::open_store(&args.store, &loaded)?;
+    let runtime = wire::start(loaded, journal, true).await?;
     let stop = wire::stop_on_signals();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let served = if args.stdio {

@@ -17,11 +17,12 @@ pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }
-    let journal = wire::open_store(&StoreArgs {
+    let store = StoreArgs {
         store: None,
         ephemeral: true,
-    })?;
-    let runtime = wire::start(loaded, journal).await?;
+    };
+    let journal = wire::open_store(&store, &loaded)?;
+    let runtime = wire::start(loaded, journal, false).await?;
     let exit = show(&runtime, &args).await;
     runtime.shutdown(Duration::ZERO).await;
     exit

@@ -87,3 +87,30 @@ fn graphs_mark_what_was_inferred() {
     let none = run(home.path(), &["graph", "examples/hello", "nothing"]);
     assert_eq!(none.code, Some(4), "{none:?}");
 }
+
+#[test]
+fn a_broken_file_of_a_directory_is_not_passed_over() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("files");
+    std::fs::create_dir(&folder).unwrap();
+    let empty = run(home.path(), &["check", folder.to_str().unwrap()]);
+    assert_eq!(empty.code, Some(4), "{empty:?}");
+    std::fs::write(folder.join("broken.yaml"), "name: \"x\n  bad: [1\n").unwrap();
+    let broken = run(home.path(), &["check", folder.to_str().unwrap()]);
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+}
+
+#[test]
+fn a_senseless_command_line_is_a_usage_error() {
+    let home = tempfile::tempdir().unwrap();
+    let hello = "examples/hello";
+    for words in [
+        &["call", hello][..],
+        &["call", hello, "greet", "who:=bad"],
+        &["call", hello, "greet", "--args-json", "[]"],
+        &["call", hello, "greet", "bogus"],
+    ] {
+        let ran = run(home.path(), words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+    }
+}

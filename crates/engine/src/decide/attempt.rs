@@ -5,7 +5,7 @@ use super::Decider;
 use crate::event::{Lost, Outcome, Output, Resolution, What};
 use crate::failure::{Category, Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
-use crate::limits::LOST_REPEATS_MAX;
+use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX};
 use onecall_mcp::{CallOutput, text_of};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::step::{Action, Call, Reading, Step};
@@ -26,6 +26,12 @@ impl Decider<'_> {
 
     /// Makes the next attempt of a slot. Arguments are evaluated once and used for every attempt.
     pub(super) fn start_attempt(&mut self, slot: Slot) {
+        let is_first = self.state.work(slot).is_none_or(|work| work.attempts == 0);
+        self.attempt(slot, is_first);
+    }
+
+    /// `is_fresh`: the clock of the slot starts now.
+    fn attempt(&mut self, slot: Slot, is_fresh: bool) {
         let plan = Arc::clone(&self.state.plan);
         let own = Self::governing(&plan, slot);
         let (Some(call), Some(tool)) = (own.call(), plan.tool(slot.step as usize)) else {
@@ -39,7 +45,12 @@ impl Decider<'_> {
             Ok(arguments) => arguments,
             Err(failure) => return self.slot_failed(slot, failure),
         };
-        let deadline = self.slot_deadline(slot, own);
+        let fresh = own.timeout.map(|timeout| self.now.plus(timeout));
+        let deadline = if is_fresh {
+            fresh
+        } else {
+            self.known_deadline(slot)
+        };
         let work = self.state.work(slot);
         let attempt = work.map_or(0, |work| work.attempts);
         let definite = work.map_or(0, |work| work.definite_failures);
@@ -66,23 +77,13 @@ impl Decider<'_> {
             .map(Arc::new)
     }
 
-    /// The deadline of a slot is fixed when its first attempt starts.
-    fn slot_deadline(&self, slot: Slot, own: &Step) -> Option<Timestamp> {
+    /// The deadline of a slot that has started already.
+    fn known_deadline(&self, slot: Slot) -> Option<Timestamp> {
         let step = self.state.step(slot.step);
-        let known = match slot.item {
-            None => step.deadline,
-            Some(item) => {
-                let each = step.each.as_ref();
-                each.and_then(|each| each.states.get(item as usize))
-                    .and_then(|item| item.deadline)
-            }
+        let Some(item) = slot.item else {
+            return step.deadline;
         };
-        let fresh = || own.timeout.map(|timeout| self.now.plus(timeout));
-        if self.state.work(slot).is_some_and(|work| work.attempts > 0) {
-            known
-        } else {
-            fresh()
-        }
+        step.each.as_ref()?.states.get(item as usize)?.deadline
     }
 
     fn over_budget(&self) -> Option<Failure> {
@@ -159,7 +160,7 @@ impl Decider<'_> {
             return;
         }
         if *lost == Lost::Crash {
-            self.start_attempt(slot);
+            self.repeat_after_crash(slot, reason);
             return;
         }
         let failure = Failure::new(
@@ -171,6 +172,17 @@ impl Decider<'_> {
             self.repeat_later(slot, failure);
         } else {
             self.attempt_failed(slot, failure);
+        }
+    }
+
+    /// A call whose answer kills the process would be repeated for ever; after a while a person decides.
+    fn repeat_after_crash(&mut self, slot: Slot, reason: String) {
+        let crashed = self.state.work(slot).map_or(0, |work| work.crashed);
+        if crashed > CRASH_REPEATS_MAX {
+            self.emit(What::Held { slot, reason });
+        } else {
+            // The time in which no process lived does not count against the call.
+            self.attempt(slot, true);
         }
     }
 

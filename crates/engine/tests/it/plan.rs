@@ -84,5 +84,6 @@ pub(crate) fn plan(steps: Vec<Step>) -> Arc<Plan> {
         },
         tools,
         places: BTreeMap::new(),
+        backends: BTreeMap::new(),
     })
 }

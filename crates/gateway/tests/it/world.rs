@@ -157,6 +157,8 @@ async fn runtime_on(store: &MemoryStore) -> Runtime {
         durability: Durability::Async,
         version: "1".to_owned(),
         first_list_wait: PATIENCE,
+        this_program: None,
+        resumes: true,
     };
     let runtime = Runtime::start(options).await.unwrap();
     runtime.settled().await;

@@ -104,6 +104,7 @@ impl Scenario {
                 workflow: workflow(steps, output, policy),
                 tools: bound,
                 places: BTreeMap::new(),
+                backends: BTreeMap::new(),
             }),
             input: Arc::new(input),
             is_timely: mood.is_timely,

@@ -20,15 +20,24 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
         else {
             continue;
         };
-        let step = builder.steps.iter().find(|step| step.name == name.as_str());
-        let known: &[&str] = match step.map(|step| &step.action) {
-            Some(Action::Ask(_)) => &QUESTION,
-            Some(Action::Each(_)) => &LOOP,
-            Some(Action::Call(_)) | None => continue,
+        let Some(step) = builder.steps.iter().find(|step| step.name == name.as_str()) else {
+            continue;
+        };
+        let known: &[&str] = match &step.action {
+            Action::Ask(_) => &QUESTION,
+            Action::Each(_) => &LOOP,
+            Action::Call(_) => continue,
+        };
+        // A default is the output of the step when it is used, so its fields can be read too.
+        let in_default = |field: &str| {
+            step.default
+                .as_ref()
+                .is_some_and(|value| value.get(field).is_some())
         };
         if Facet::parse(facet) == Some(Facet::Output)
             && let Some(field) = segments.first()
             && !known.contains(&field.as_str())
+            && !in_default(field)
         {
             diagnostics.push(no_field(read, name, &segments[..1], known, true));
         }

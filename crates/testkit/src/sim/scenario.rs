@@ -146,6 +146,7 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         workflow: workflow(steps, Output::LastCompleted, Run::default()),
         tools,
         places: BTreeMap::new(),
+        backends: BTreeMap::new(),
     };
     (Arc::new(plan), all)
 }

@@ -41,7 +41,18 @@ pub fn evolve(state: &mut State, event: &Event) {
         }
         What::Held { slot, reason } => {
             let reason = reason.clone();
-            state.held.insert(*slot, Held { reason, since: at });
+            let others = state.held.range(Slot::of_step(slot.step)..);
+            let step_since = others
+                .take_while(|(other, _)| other.step == slot.step)
+                .map(|(_, held)| held.step_since)
+                .min()
+                .unwrap_or(at);
+            let held = Held {
+                reason,
+                since: at,
+                step_since,
+            };
+            state.held.insert(*slot, held);
         }
         What::HeldResolved { slot, .. } => held_resolved(state, *slot, at),
         What::RemainingSkipped { step } => state.skipping_after = Some(*step),
@@ -264,15 +275,16 @@ fn held_resolved(state: &mut State, slot: Slot, at: Timestamp) {
     let Some(held) = state.held.remove(&slot) else {
         return;
     };
-    let stood = at.since(held.since);
-    let later = |deadline: &mut Option<Timestamp>| {
-        *deadline = deadline.map(|deadline| deadline.plus(stood));
+    let later = |deadline: &mut Option<Timestamp>, since: Timestamp| {
+        *deadline = deadline.map(|deadline| deadline.plus(at.since(since)));
     };
-    if let Some(step) = state.steps.get_mut(slot.step as usize) {
-        later(&mut step.deadline);
+    // The loop around it stands still until its last held item is resolved.
+    let is_last = !state.is_held(slot.step);
+    if let Some(step) = state.steps.get_mut(slot.step as usize).filter(|_| is_last) {
+        later(&mut step.deadline, held.step_since);
     }
     if let Some((each, item)) = item_of(state, slot) {
-        later(&mut each.states[item].deadline);
+        later(&mut each.states[item].deadline, held.since);
     }
 }
 

@@ -172,6 +172,8 @@ pub struct Wait {
 pub struct Held {
     pub reason: String,
     pub since: Timestamp,
+    /// Since when some call of the same step has been held without a break.
+    pub step_since: Timestamp,
 }
 
 #[derive(Clone, Debug)]

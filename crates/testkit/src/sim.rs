@@ -28,6 +28,38 @@ pub struct Options {
     pub broken: Option<Break>,
 }
 
+impl Options {
+    /// Reads `--runs N --seed S --break NAME`; what is not given is a million runs of seed 1, all guards on.
+    pub fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self {
+            runs: 1_000_000,
+            seed: 1,
+            broken: None,
+        };
+        for pair in words.chunks(2) {
+            let [flag, value] = pair else {
+                return Err(format!("`{}` needs a value", pair[0]));
+            };
+            let number = || {
+                let number = value.replace('_', "").parse();
+                number.map_err(|_| format!("`{value}` is no number"))
+            };
+            match *flag {
+                "--runs" => options.runs = number()?,
+                "--seed" => options.seed = number()?,
+                "--break" => {
+                    let names = Break::ALL.map(Break::as_str).join(", ");
+                    let guard = Break::parse(value);
+                    let unknown = || format!("no guard is named `{value}`; there are {names}");
+                    options.broken = Some(guard.ok_or_else(unknown)?);
+                }
+                other => return Err(format!("unknown flag `{other}`")),
+            }
+        }
+        Ok(options)
+    }
+}
+
 /// Guards that can be switched off, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {

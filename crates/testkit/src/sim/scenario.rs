@@ -115,6 +115,42 @@ impl Scenario {
     }
 }
 
+/// A plan of plain calls without limits, and the steps each needs.
+#[cfg(test)]
+pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>) {
+    let mut all = Vec::new();
+    let mut steps = Vec::new();
+    for index in 0..count {
+        let others: Vec<u64> = (0..index).filter(|_| dice.chance(15)).collect();
+        let needs: Vec<Need> = others
+            .iter()
+            .map(|other| Need {
+                step: step_name(*other),
+                origin: NeedOrigin::Declared,
+                place: nowhere(),
+            })
+            .collect();
+        steps.push(Step {
+            action: Action::Call(call(dice, &needs)),
+            ..blank(step_name(index), needs)
+        });
+        all.push(
+            others
+                .iter()
+                .filter_map(|other| usize::try_from(*other).ok())
+                .collect(),
+        );
+    }
+    let tools = steps.iter().map(|step| bound(dice, step)).collect();
+    let plan = Plan {
+        workflow: workflow(steps, Output::LastCompleted, Run::default()),
+        tools,
+        places: BTreeMap::new(),
+        backends: BTreeMap::new(),
+    };
+    (Arc::new(plan), all)
+}
+
 fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
     Workflow {
         name: WorkflowName::new("simulated"),

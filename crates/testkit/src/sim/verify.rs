@@ -8,7 +8,7 @@ use onecall_engine::event::{End, Event, Outcome, Status, What};
 use onecall_engine::evolve::evolve;
 use onecall_engine::identity::{CallId, Slot, Timestamp};
 use onecall_engine::state::State;
-use onecall_workflow::policy::Then;
+use onecall_workflow::policy::{SkippedNeed, Then};
 use onecall_workflow::step::{Action, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,6 +39,7 @@ pub(super) fn first_fault(
         .or_else(|| needs(scenario, &performance.events))
         .or_else(|| deadlines(performance))
         .or_else(|| defaults(scenario, &performance.events))
+        .or_else(|| skips(scenario, &performance.events))
         .or_else(|| aborts(scenario, &performance.events))
         .or_else(|| retries(scenario, &performance.events))
         .or_else(|| base.and_then(|base| same_end(scenario, performance, base)))
@@ -273,6 +274,36 @@ fn defaults(scenario: &Scenario, events: &[Event]) -> Option<String> {
                 "step `{}` shows {shows:?}, not {wants:?}",
                 own.name
             ));
+        }
+    }
+    None
+}
+
+/// Where a skip travels, a step whose need was skipped without a default does nothing.
+fn skips(scenario: &Scenario, events: &[Event]) -> Option<String> {
+    let steps = &scenario.plan.workflow.steps;
+    let mut bare = BTreeSet::new();
+    for event in events {
+        let What::StepEnded {
+            step,
+            status,
+            defaulted,
+            ..
+        } = &event.what
+        else {
+            continue;
+        };
+        let own = &steps[*step as usize];
+        let is_hit = own.skipped_need == SkippedNeed::Skips
+            && own
+                .needs
+                .iter()
+                .any(|need| bare.contains(need.step.as_str()));
+        if is_hit && *status != Status::Skipped {
+            return Some(format!("`{}` ran after a need was skipped", own.name));
+        }
+        if *status == Status::Skipped && !defaulted {
+            bare.insert(own.name.as_str());
         }
     }
     None

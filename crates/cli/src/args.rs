@@ -143,6 +143,36 @@ pub(crate) enum RunsCommand {
     Answer(RunsAnswerArgs),
     /// Stop a run
     Cancel(RunsCancelArgs),
+    /// Follow a run until it ends or waits for a person
+    Watch(RunsWatchArgs),
+    /// Write a run as JSON: its plan, its events, its values
+    Export(RunsExportArgs),
+    /// Read a run that was exported, for looking at it
+    Import(RunsImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsWatchArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsExportArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) store: RunsStoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsImportArgs {
+    /// A file that `runs export` wrote, or `-` for stdin
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]

@@ -132,16 +132,25 @@ pub(crate) async fn start(
 
 /// The store that the flag names, else the files, else the one of the user.
 pub(crate) fn open_store(args: &StoreArgs, loaded: &Loaded) -> anyhow::Result<Arc<dyn Journal>> {
-    if args.ephemeral {
-        let store = MemoryStore::new(Retention::default());
-        return Ok(Arc::new(store.open(now(), LEASE)));
-    }
     let configured = loaded
         .settings
         .as_ref()
         .and_then(|settings| settings.store.as_ref());
     let named = args.store.clone().or_else(|| configured.map(PathBuf::from));
-    let path = store_path(named.as_deref())?;
+    open_or_create(named.as_deref(), args.ephemeral)
+}
+
+/// As `open_store`, for commands that read no files.
+pub(crate) fn open_named_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+    open_or_create(args.store.as_deref(), args.ephemeral)
+}
+
+fn open_or_create(named: Option<&Path>, ephemeral: bool) -> anyhow::Result<Arc<dyn Journal>> {
+    if ephemeral {
+        let store = MemoryStore::new(Retention::default());
+        return Ok(Arc::new(store.open(now(), LEASE)));
+    }
+    let path = store_path(named)?;
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

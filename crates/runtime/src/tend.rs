@@ -17,16 +17,27 @@ use std::time::Duration;
 /// How often the inbox and the owners are looked at.
 const ROUND: Duration = Duration::from_millis(500);
 
+/// How often finished runs beyond what is kept are removed.
+const MAINTENANCE: Duration = Duration::from_mins(1);
+
+/// Limit: batches of one maintenance, so that it never holds up the rounds.
+const MAINTENANCE_BATCHES_MAX: usize = 10;
+
 /// Takes over what is claimable now, then goes on tending in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     round(runtime).await?;
     follow_backends(runtime);
     let tended = runtime.clone();
     tokio::spawn(async move {
+        let mut maintained = tokio::time::Instant::now();
         loop {
             tokio::select! {
                 () = tended.inner.leaving.cancelled() => return,
                 () = tokio::time::sleep(ROUND) => {}
+            }
+            if maintained.elapsed() >= MAINTENANCE {
+                maintained = tokio::time::Instant::now();
+                maintain(&tended).await;
             }
             if let Err(error) = round(&tended).await {
                 tracing::warn!(error = chain(&error), "cannot tend the store");
@@ -34,6 +45,20 @@ pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
         }
     });
     Ok(())
+}
+
+/// Removes what is beyond retention, a few batches at a time.
+async fn maintain(runtime: &Runtime) {
+    for _ in 0..MAINTENANCE_BATCHES_MAX {
+        match runtime.inner.journal.maintain(now()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "cannot remove finished runs");
+                return;
+            }
+        }
+    }
 }
 
 /// Publishes anew whenever a backend's tools become known or change.

@@ -1,6 +1,8 @@
 //! `onecall runs`: what the store knows, and messages to runs through their inbox.
 
+mod carry;
 mod show;
+mod watch;
 
 use crate::args::{
     RunsAnswerArgs, RunsCancelArgs, RunsCommand, RunsListArgs, RunsShowArgs, RunsStoreArgs,
@@ -22,6 +24,9 @@ pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
         RunsCommand::Show(args) => show(args).await,
         RunsCommand::Answer(args) => answer(args).await,
         RunsCommand::Cancel(args) => cancel(args).await,
+        RunsCommand::Watch(args) => watch::run(args).await,
+        RunsCommand::Export(args) => carry::export(args).await,
+        RunsCommand::Import(args) => carry::import(args).await,
     }
 }
 

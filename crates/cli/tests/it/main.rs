@@ -4,5 +4,6 @@
 mod check;
 mod readme;
 mod render;
+mod runs;
 mod skeleton;
 mod support;

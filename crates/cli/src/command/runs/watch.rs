@@ -1,0 +1,56 @@
+//! `runs watch`: follows a run in the store, whichever process drives it.
+
+use super::{find, open};
+use crate::args::RunsWatchArgs;
+use crate::exit::Exit;
+use crate::{print, progress, wire};
+use anyhow::bail;
+use onecall_engine::journal::Phase;
+use onecall_runtime::runs::Seen;
+use onecall_runtime::tend::fold;
+use std::time::Duration;
+
+/// How often the store is looked at; the run may be driven by a process we cannot hear from.
+const LOOK: Duration = Duration::from_millis(250);
+
+pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
+    let journal = open(&args.store)?;
+    let run = find(&*journal, &args.run).await?;
+    let stop = wire::stop_on_signals();
+    let mut lines = progress::Lines::new(&run);
+    let mut shown = 0;
+    loop {
+        let Some(stored) = journal.load(&run).await? else {
+            bail!("run `{run}` is gone");
+        };
+        if stored.events.len() > shown {
+            let state = fold(&run, &stored)?;
+            let names = state.plan.workflow.step_names();
+            let steps = names.map(|name| name.as_str().to_owned()).collect();
+            let events = stored.events[shown..].to_vec();
+            shown = stored.events.len();
+            lines.show(&Seen {
+                run: run.clone(),
+                events,
+                steps,
+            });
+        }
+        match stored.summary.phase {
+            Phase::Running => {}
+            Phase::Waiting | Phase::Held => return Ok(Exit::Waiting),
+            Phase::Completed => return Ok(Exit::Ok),
+            Phase::Failed | Phase::TimedOut | Phase::Cancelled => {
+                let code = stored.summary.failure.unwrap_or_default();
+                print::err(format!(
+                    "run {run} ended: {} {code}",
+                    stored.summary.phase.as_str()
+                ));
+                return Ok(Exit::Failed);
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(Exit::Interrupted),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}

@@ -5,10 +5,10 @@ use crate::runs::channels;
 use crate::runtime::Runtime;
 use crate::world::{chain, now};
 use onecall_engine::decide::Input;
-use onecall_engine::event::Answer;
+use onecall_engine::event::{Answer, Event, What};
 use onecall_engine::evolve::evolve;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Command, JournalError, Order, StoredRun};
+use onecall_engine::journal::{Append, Command, JournalError, Mark, Order, Phase, StoredRun};
 use onecall_engine::state::State;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use std::sync::Arc;
@@ -152,8 +152,9 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     let state = match fold(run, &stored) {
         Ok(state) => state,
         Err(error) => {
-            tracing::error!(%run, error = chain(&error), "the run cannot be read and stays held");
-            return Ok(());
+            let reason = chain(&error);
+            tracing::error!(%run, error = reason, "the run cannot be read and is held");
+            return hold(runtime, &stored, reason).await;
         }
     };
     let steps: Vec<String> = state
@@ -168,6 +169,28 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     let channels = channels(&state);
     calls::spawn(runtime, state, first, durability, channels);
     Ok(())
+}
+
+/// A run that this build cannot read is kept, and says why it does not go on.
+async fn hold(runtime: &Runtime, stored: &StoredRun, reason: String) -> Result<(), JournalError> {
+    let at = now();
+    let text = format!("held: {reason}");
+    let append = Append {
+        run: stored.summary.id.clone(),
+        first: stored.events.len() as u64,
+        events: vec![Event {
+            at,
+            what: What::Note { text },
+        }],
+        durability: stored.durability,
+        mark: Mark {
+            phase: Phase::Held,
+            due: None,
+            failure: None,
+        },
+        at,
+    };
+    runtime.inner.journal.append(append).await
 }
 
 /// Folds the stored events over the stored plan. Nothing is evaluated again.

@@ -1,0 +1,80 @@
+//! The runtime over a store in memory: what it does with runs that others left behind.
+#![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
+
+use onecall_config::settings::Server;
+use onecall_engine::event::{Event, What};
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::{Journal, Mark, NewRun, Phase};
+use onecall_journal::{MemoryStore, Retention};
+use onecall_runtime::runtime::{Options, Runtime};
+use onecall_workflow::policy::Durability;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Timestamp::from_micros(u64::try_from(since.as_micros()).unwrap())
+}
+
+fn left_behind(plan: &str) -> NewRun {
+    NewRun {
+        id: RunId::new("left"),
+        workflow: "w".to_owned(),
+        version: None,
+        plan_hash: "h".to_owned(),
+        plan: plan.into(),
+        durability: Durability::Async,
+        principal: None,
+        tenant: None,
+        labels: BTreeMap::new(),
+        client_key: None,
+        retry_of: None,
+        at: now(),
+        mark: Mark {
+            phase: Phase::Running,
+            due: None,
+            failure: None,
+        },
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
+    let store = MemoryStore::new(Retention::default());
+    let dead = store.open(now(), LEASE);
+    let started = Event {
+        at: now(),
+        what: What::RunStarted {
+            input: Arc::new(json!({})),
+            seed: 1,
+            deadline: None,
+        },
+    };
+    dead.create(left_behind(r#"{"ir":99}"#), vec![started])
+        .await
+        .unwrap();
+    drop(dead);
+    let journal: Arc<dyn Journal> = Arc::new(store.open(now(), LEASE));
+    let options = Options {
+        server: Server::default(),
+        journal: Arc::clone(&journal),
+        durability: Durability::Async,
+        version: "1".to_owned(),
+        first_list_wait: Duration::ZERO,
+        this_program: None,
+        resumes: true,
+    };
+    let runtime = Runtime::start(options).await.unwrap();
+    let stored = journal.load(&RunId::new("left")).await.unwrap().unwrap();
+    assert_eq!(stored.summary.phase, Phase::Held);
+    let last = &stored.events.last().unwrap().what;
+    assert!(
+        matches!(last, What::Note { text } if text.contains("form 99")),
+        "{last:?}"
+    );
+    runtime.shutdown(Duration::ZERO).await;
+}

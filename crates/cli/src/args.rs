@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Try a Go template
     Render(RenderArgs),
+    /// List every key that files may hold, and what it does
+    Schema(SchemaArgs),
     /// Explain a diagnostic code
     Explain(ExplainArgs),
 }
@@ -75,9 +77,17 @@ pub(crate) struct CheckArgs {
     /// Print each workflow in full, every policy spelled out
     #[arg(long)]
     pub(crate) print: bool,
+    /// Also note what works here and fails in this program
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub(crate) portable: Option<Portable>,
     /// Treat warnings as faults
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Portable {
+    Toolhive,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -309,4 +319,14 @@ pub(crate) struct ToolsArgs {
     pub(crate) save: Option<PathBuf>,
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// List the keys
+    #[arg(long, required = true)]
+    pub(crate) keys: bool,
+    /// Only keys that are: acts, refused, warned or free
+    #[arg(long, value_name = "EFFECT")]
+    pub(crate) effect: Option<String>,
 }

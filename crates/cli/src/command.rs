@@ -7,5 +7,6 @@ pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod render;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod tools;

@@ -48,6 +48,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Graph(args) => command::graph::run(&args),
         Command::Tools(args) => on_runtime(command::tools::run(args)),
         Command::Render(args) => command::render::run(&args),
+        Command::Schema(args) => Ok(command::schema::run(&args)),
         Command::Explain(args) => Ok(command::explain::run(&args)),
         Command::Call(args) => on_runtime(command::call::run(args)),
         Command::Serve(args) => on_runtime(command::serve::run(args)),

@@ -1,6 +1,6 @@
 //! `onecall check`: every fault of every file, at once.
 
-use crate::args::{CheckArgs, CheckFormat};
+use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
 use crate::{print, wire};
 use anyhow::Context;
@@ -26,6 +26,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         None => Diagnostics::new(),
     };
     loaded.diagnostics.extend(unfit.iter().cloned());
+    if let Some(Portable::Toolhive) = args.portable {
+        let notes = onecall_config::portability(&loaded.sources, &inputs);
+        loaded.diagnostics.extend(notes);
+    }
     loaded.diagnostics.sort();
     let faults = &loaded.diagnostics;
     match args.format {

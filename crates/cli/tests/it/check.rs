@@ -114,3 +114,40 @@ fn a_senseless_command_line_is_a_usage_error() {
         assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
     }
 }
+
+#[test]
+fn keys_say_whether_they_act() {
+    let home = tempfile::tempdir().unwrap();
+    let all = run(home.path(), &["schema", "--keys"]);
+    assert!(
+        all.out
+            .lines()
+            .any(|line| line.starts_with("acts") && line.ends_with("failureMode"))
+    );
+    let refused = run(home.path(), &["schema", "--keys", "--effect", "refused"]);
+    assert!(
+        refused.out.lines().count() > 0 && !refused.out.contains("acts"),
+        "{}",
+        refused.out
+    );
+    assert_eq!(
+        run(home.path(), &["schema", "--keys", "--effect", "nothing"]).code,
+        Some(4)
+    );
+}
+
+#[test]
+fn portability_notes_what_works_only_here() {
+    let home = tempfile::tempdir().unwrap();
+    let plain = run(home.path(), &["check", "examples/hello"]);
+    let noted = run(
+        home.path(),
+        &["check", "examples/hello", "--portable", "toolhive"],
+    );
+    assert_eq!((plain.code, noted.code), (Some(0), Some(0)), "{noted:?}");
+    assert!(
+        plain.err.is_empty() && noted.err.contains("note["),
+        "{}",
+        noted.err
+    );
+}

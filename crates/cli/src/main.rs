@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod demo_files;
 mod exit;
+mod input;
 mod print;
 mod progress;
 mod values;

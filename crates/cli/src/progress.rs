@@ -9,7 +9,6 @@ use std::time::Duration;
 
 pub(crate) struct Lines {
     started: BTreeMap<u32, Timestamp>,
-    finished: bool,
 }
 
 impl Lines {
@@ -17,7 +16,6 @@ impl Lines {
         print::err(format!("run {run}"));
         Self {
             started: BTreeMap::new(),
-            finished: false,
         }
     }
 
@@ -77,8 +75,8 @@ impl Lines {
             What::Held { slot, reason } => {
                 print::err(format!("  ! {} is held: {reason}", name(slot.step)));
             }
-            What::RunEnded { .. } => self.finished = true,
             What::RunStarted { .. }
+            | What::RunEnded { .. }
             | What::AttemptEnded { .. }
             | What::ItemEnded { .. }
             | What::AnswerRefused { .. }

@@ -4,9 +4,9 @@ use crate::args::StoreArgs;
 use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
-use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
+use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_runtime::sources;
 use onecall_source::render::{self, TextOptions};
@@ -14,7 +14,7 @@ use onecall_source::{Diagnostics, SourceMap};
 use onecall_workflow::policy::Durability;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How long the first list waits for backends that are still connecting.
@@ -190,13 +190,6 @@ fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
         Some(folder) => Ok(folder.join("onecall").join("onecall.db")),
         None => bail!("no home folder is known; give --store FILE or --ephemeral"),
     }
-}
-
-pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// Cancelled by the first SIGINT or SIGTERM; a second one ends the process at once.

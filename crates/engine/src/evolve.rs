@@ -17,14 +17,7 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::AttemptStarted { .. } => attempt_started(state, event),
         What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome),
         What::RetryAt { call, due } => {
-            let (slot, attempt, due) = (call.slot(), call.attempt, *due);
-            let deadline = slot_deadline(state, slot);
-            let wait = Wait {
-                attempt,
-                due,
-                deadline,
-            };
-            state.waits.insert(slot, wait);
+            state.waits.insert(call.slot(), Wait { due: *due });
         }
         What::ItemsAre { .. } => items_are(state, event),
         What::ItemEnded { .. } => item_ended(state, event),
@@ -301,13 +294,5 @@ fn work_of(state: &mut State, slot: Slot) -> Option<&mut Work> {
             .get_mut(slot.step as usize)
             .map(|step| &mut step.work),
         Some(_) => item_of(state, slot).map(|(each, item)| &mut each.states[item].work),
-    }
-}
-
-fn slot_deadline(state: &State, slot: Slot) -> Option<Timestamp> {
-    let step = state.steps.get(slot.step as usize)?;
-    match slot.item {
-        None => step.deadline,
-        Some(item) => step.each.as_ref()?.states.get(item as usize)?.deadline,
     }
 }

@@ -162,9 +162,7 @@ pub struct OpenCall {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    pub attempt: u32,
     pub due: Timestamp,
-    pub deadline: Option<Timestamp>,
 }
 
 /// A call with an unknown outcome. Its deadlines stand still until a person has decided.

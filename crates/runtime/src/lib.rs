@@ -15,3 +15,5 @@ pub mod saved;
 pub mod sources;
 pub mod tend;
 mod world;
+
+pub use world::now;

@@ -165,7 +165,8 @@ pub(crate) fn standing_of(state: &State) -> Standing {
     }
 }
 
-fn names_of(state: &State) -> Arc<[String]> {
+/// The names of a run's steps, by index.
+pub fn names_of(state: &State) -> Arc<[String]> {
     state
         .plan
         .workflow

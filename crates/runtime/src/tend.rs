@@ -1,7 +1,7 @@
 //! Tending the store: heartbeats, commands from other processes, runs of dead owners, runs due to wake.
 
 use crate::calls;
-use crate::runs::channels;
+use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::world::{chain, now};
 use onecall_engine::decide::Input;
@@ -157,12 +157,7 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             return hold(runtime, &stored, reason).await;
         }
     };
-    let steps: Vec<String> = state
-        .plan
-        .workflow
-        .step_names()
-        .map(|name| name.as_str().to_owned())
-        .collect();
+    let steps = names_of(&state);
     let mut first = vec![Input::Resume];
     first.extend(orders.iter().filter_map(|order| input_of(order, &steps)));
     tracing::info!(%run, events = stored.events.len(), "resuming a run");

@@ -45,7 +45,8 @@ impl World for LiveWorld {
     }
 }
 
-pub(crate) fn now() -> Timestamp {
+/// The time by the system clock.
+pub fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

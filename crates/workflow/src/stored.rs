@@ -59,7 +59,8 @@ pub fn workflow_hash(workflow: &Workflow) -> String {
     hash_text(&serde_json::to_string(workflow).expect("a workflow holds string keys only"))
 }
 
-fn hash_text(text: &str) -> String {
+/// The first 128 bits of the SHA-256 of a text, in hex.
+pub fn hash_text(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest
         .iter()

@@ -2,12 +2,11 @@
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
+use crate::input::read_text;
 use crate::{print, progress, values, wire};
-use anyhow::Context;
 use onecall_runtime::calls::{Moved, Reply, Request, RunHandle};
 use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,7 +71,7 @@ fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
         None => serde_json::Map::new(),
         Some(text) => {
             let text = if text == "-" {
-                read_stdin()?
+                read_text(Path::new("-"), STDIN_BYTES_MAX)?
             } else {
                 text.to_owned()
             };
@@ -85,15 +84,6 @@ fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
     };
     object.extend(values::object(rest)?);
     Ok(Value::Object(object))
-}
-
-fn read_stdin() -> anyhow::Result<String> {
-    let mut text = String::new();
-    std::io::stdin()
-        .take(STDIN_BYTES_MAX)
-        .read_to_string(&mut text)
-        .context("cannot read the arguments from stdin")?;
-    Ok(text)
 }
 
 async fn call(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {

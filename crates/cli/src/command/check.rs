@@ -2,6 +2,7 @@
 
 use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
+use crate::input::read_text;
 use crate::{print, wire};
 use anyhow::Context;
 use onecall_runtime::saved::SavedTools;
@@ -9,8 +10,6 @@ use onecall_runtime::sources;
 use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// Limit: bytes of a file of saved tools.
@@ -66,11 +65,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
 /// What does not fit the saved tools.
 fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics> {
     let mut unfit = Diagnostics::new();
-    let mut text = String::new();
-    let file = File::open(path).with_context(|| format!("cannot open `{}`", path.display()))?;
-    file.take(TOOLS_BYTES_MAX)
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
+    let text = read_text(path, TOOLS_BYTES_MAX)?;
     let saved = SavedTools::parse(&text).with_context(|| format!("in `{}`", path.display()))?;
     let servers = loaded
         .settings

@@ -2,6 +2,7 @@
 
 use crate::args::{RenderArgs, RenderMode};
 use crate::exit::Exit;
+use crate::input::read_text;
 use crate::print;
 use anyhow::Context;
 use gotemplate::{Mode, ParseOptions, RenderOptions};
@@ -52,19 +53,7 @@ fn data(args: &RenderArgs) -> anyhow::Result<Value> {
     let Some(path) = &args.data else {
         return Ok(Value::Null);
     };
-    let mut text = String::new();
-    if path.as_os_str() == "-" {
-        std::io::stdin()
-            .take(BYTES_MAX)
-            .read_to_string(&mut text)
-            .context("cannot read stdin")?;
-    } else {
-        let file = std::fs::File::open(path)
-            .with_context(|| format!("cannot open `{}`", path.display()))?;
-        file.take(BYTES_MAX)
-            .read_to_string(&mut text)
-            .with_context(|| format!("cannot read `{}`", path.display()))?;
-    }
+    let text = read_text(path, BYTES_MAX)?;
     serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))
 }
 

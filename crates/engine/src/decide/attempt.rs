@@ -9,9 +9,8 @@ use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX};
 use onecall_mcp::{CallOutput, text_of};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::step::{Action, Call, Reading, Step};
+use onecall_workflow::stored::hash_text;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 
 impl Decider<'_> {
@@ -289,13 +288,5 @@ fn read_result(reading: Reading, result: &Arc<Value>) -> Output {
 
 /// The same for the same call of the same run, until it has definitely failed.
 fn idempotency_key(run: &str, step: &str, slot: Slot, definite_failures: u32) -> String {
-    let text = json!([run, step, slot.item, definite_failures]).to_string();
-    let digest = Sha256::digest(text.as_bytes());
-    digest
-        .iter()
-        .take(16)
-        .fold(String::with_capacity(32), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    hash_text(&json!([run, step, slot.item, definite_failures]).to_string())
 }

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::{print, progress, wire};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
-use onecall_runtime::runs::Seen;
+use onecall_runtime::runs::{Seen, names_of};
 use onecall_runtime::tend::fold;
 use std::time::Duration;
 
@@ -24,9 +24,7 @@ pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
             bail!("run `{run}` is gone");
         };
         if stored.events.len() > shown {
-            let state = fold(&run, &stored)?;
-            let names = state.plan.workflow.step_names();
-            let steps = names.map(|name| name.as_str().to_owned()).collect();
+            let steps = names_of(&fold(&run, &stored)?);
             let events = stored.events[shown..].to_vec();
             shown = stored.events.len();
             lines.show(&Seen {

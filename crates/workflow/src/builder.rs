@@ -110,6 +110,7 @@ impl Builder {
         questions::check(&self, &mut own);
         let sound = !own.has_errors();
         diagnostics.append(own);
+        edges::sort(&mut self.steps);
         sound.then(|| self.into_workflow())
     }
 

@@ -33,14 +33,17 @@ pub struct Step {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Need {
     pub step: StepName,
+    /// For pictures and messages only: no part of the meaning, so it is not stored.
+    #[serde(default, skip_serializing)]
     pub origin: NeedOrigin,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NeedOrigin {
+    #[default]
     Declared,
     /// An expression of the step reads the other step.
     Inferred,

@@ -1,6 +1,6 @@
 //! A workflow printed and drawn.
 
-use crate::world::load;
+use crate::world::{load, tool};
 use onecall_workflow::graph;
 use onecall_workflow::print::print;
 use onecall_workflow::workflow::Workflow;
@@ -100,11 +100,11 @@ fn pictures_mark_inferred_edges() {
     let workflow = release();
     assert_eq!(
         graph::text(&workflow),
-        "release\n  fetch (ci.fetch)\n    ask (question) after fetch\n      publish (for each file: store.put) if its condition holds after ask (read), fetch (read)\n"
+        "release\n  fetch (ci.fetch)\n    ask (question) after fetch\n      publish (for each file: store.put) if its condition holds after fetch (read), ask (read)\n"
     );
     assert_eq!(
         graph::mermaid(&workflow),
-        "flowchart TD\n  s0[\"fetch<br/>ci.fetch\"]\n  s1{{\"ask<br/>question\"}}\n  s2[[\"publish<br/>for each file: store.put\"]]\n  s0 --> s1\n  s1 -.-> s2\n  s0 -.-> s2\n"
+        "flowchart TD\n  s0[\"fetch<br/>ci.fetch\"]\n  s1{{\"ask<br/>question\"}}\n  s2[[\"publish<br/>for each file: store.put\"]]\n  s0 --> s1\n  s0 -.-> s2\n  s1 -.-> s2\n"
     );
     let dot = graph::dot(&workflow);
     assert!(dot.starts_with("digraph \"release\" {\n"), "{dot}");
@@ -125,4 +125,37 @@ fn the_stored_form_of_a_workflow_reads_back() {
         onecall_workflow::stored::workflow_hash(&read),
         onecall_workflow::stored::workflow_hash(&workflow)
     );
+}
+
+/// Two steps before a third; where the third waits for them is what differs.
+fn third(depends_on: &str, arguments: &str) -> Workflow {
+    let steps = format!(
+        "  - {{id: one, tool: b.t}}\n  - {{id: two, tool: b.t}}\n  - {{id: three, tool: b.t, dependsOn: [{depends_on}], arguments: {arguments}}}\n"
+    );
+    let settings = load(&[("t.yaml", &tool(&steps))]).sound();
+    settings.servers[0].workflows[0].clone()
+}
+
+#[test]
+fn the_hash_does_not_tell_how_an_edge_came_to_be() {
+    let reads = r#"{a: "{{.steps.two.output.x}}", b: "{{.steps.one.output.x}}"}"#;
+    let hash = |depends_on| onecall_workflow::stored::workflow_hash(&third(depends_on, reads));
+    assert_eq!(hash(""), hash("one, two"));
+    assert_eq!(hash("two, one"), hash("one"));
+    let unread = |depends_on| onecall_workflow::stored::workflow_hash(&third(depends_on, "{}"));
+    assert_ne!(
+        unread("one"),
+        unread("one, two"),
+        "an edge is part of the meaning"
+    );
+}
+
+#[test]
+fn a_plan_stored_with_the_origin_of_its_edges_is_read() {
+    let workflow = third("one", "{}");
+    let stored = serde_json::to_string(&workflow).unwrap();
+    let old = stored.replace(r#"{"step":"one"}"#, r#"{"step":"one","origin":"inferred"}"#);
+    assert_ne!(stored, old);
+    let read: Workflow = serde_json::from_str(&old).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), stored);
 }

@@ -4,10 +4,11 @@ use super::{Builder, Undeclared};
 use crate::expression::Target;
 use crate::graph::{Edge, Graph};
 use crate::limits::LABELS_MAX;
+use crate::name::StepName;
 use crate::reads::{Read, Reader};
 use crate::step::{Need, NeedOrigin, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The needs that expressions add to the declared ones, by step.
 pub(super) fn infer(
@@ -58,6 +59,15 @@ fn undeclared_read(read: &Read<'_>, name: &str) -> Diagnostic {
     Diagnostic::error(codes::UNDECLARED_READ, message)
         .label(&read.reference.name_place, "this step may not have run yet")
         .help(format!("add `{name}` to what the step needs"))
+}
+
+/// Needs in the order of the steps: how an edge came to be must not show in the hash.
+pub(super) fn sort(steps: &mut [Step]) {
+    let names: Vec<StepName> = steps.iter().map(|step| step.name.clone()).collect();
+    let index: BTreeMap<&str, usize> = names.iter().map(StepName::as_str).zip(0..).collect();
+    for step in steps {
+        step.needs.sort_by_key(|need| index.get(need.step.as_str()));
+    }
 }
 
 /// Declared needs name steps, and nothing waits for itself.

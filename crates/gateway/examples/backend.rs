@@ -1,5 +1,5 @@
 //! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio, `backend odd` a
-//! handshake server whose tool and result hold what no list of types foresees, `backend conformance` has the
+//! handshake server with a tool and result that hold what no list of types foresees and one that tells its metadata, `backend conformance` has the
 //! tools that the protocol's conformance suite calls.
 
 use onecall_mcp::{Incoming, message_text, method, parse, response};
@@ -9,7 +9,7 @@ use std::io::{BufRead as _, Write as _};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("odd") => serve(&[tool()], |_| result()),
+        Some("odd") => serve(&[meta_tool(), tool()], odd_result),
         Some("conformance") => serve(&conformance_tools(), conformance_result),
         _ => {
             let options = onecall_demo::Options {
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn serve(
     tools: &[Value],
-    result: impl Fn(&str) -> Value,
+    result: impl Fn(&Value) -> Value,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -40,7 +40,7 @@ fn serve(
                 "serverInfo": { "name": "odd", "version": "1" }
             }),
             method::TOOLS_LIST => json!({ "tools": tools }),
-            method::TOOLS_CALL => result(params["name"].as_str().unwrap_or_default()),
+            method::TOOLS_CALL => result(&params),
             _ => {
                 let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
                     "error": { "code": -32601, "message": "unknown" } });
@@ -62,7 +62,16 @@ fn tool() -> Value {
     })
 }
 
-fn result() -> Value {
+/// Tells the metadata it was called with.
+fn meta_tool() -> Value {
+    json!({ "name": "meta", "inputSchema": { "type": "object" },
+        "annotations": { "readOnlyHint": true } })
+}
+
+fn odd_result(params: &Value) -> Value {
+    if params["name"] == "meta" {
+        return json!({ "content": [], "structuredContent": params["_meta"] });
+    }
     json!({
         "zulu": { "b": 1, "a": 2 },
         "content": [{ "type": "hologram", "depth": 3, "annotations": { "audience": ["martian"] } }],
@@ -106,7 +115,8 @@ fn conformance_tools() -> Vec<Value> {
     tools
 }
 
-fn conformance_result(tool: &str) -> Value {
+fn conformance_result(params: &Value) -> Value {
+    let tool = params["name"].as_str().unwrap_or_default();
     let text = json!({ "type": "text", "text": "This is a simple text response for testing." });
     let image = json!({ "type": "image", "data": PIXEL, "mimeType": "image/png" });
     let resource = |uri: &str| {

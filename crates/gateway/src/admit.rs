@@ -1,7 +1,7 @@
 //! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
 //! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
-use crate::limits::{BODY_BYTES_MAX, SESSIONS_MAX};
+use crate::limits::{BODY_BYTES_MAX, REFUSAL_BYTES_MAX};
 use crate::options::HttpOptions;
 use crate::raw::{self, RawRequest};
 use crate::server::Shared;
@@ -19,7 +19,6 @@ use onecall_mcp::{
     Incoming, RequestId, Revision, RpcError, code, decode_value, method, mirrored, name,
     param_header_values, param_headers, parse, response_error,
 };
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -109,29 +108,6 @@ fn check_caller(
         Ok(Some(origin)) if gate.allows_origin(origin) => Ok(()),
         Ok(Some(_)) | Err(()) => Err((StatusCode::FORBIDDEN, "this `Origin` is not allowed")),
     }
-}
-
-/// Refuses to open more sessions than there may be. A request that belongs to no session yet may open one.
-pub(crate) async fn session(
-    State(sessions): State<Arc<LocalSessionManager>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let headers = request.headers();
-    let is_modern = headers
-        .get(name::PROTOCOL_VERSION)
-        .is_some_and(|version| version.as_bytes() >= Revision::MODERN.as_str().as_bytes());
-    let may_open = request.method() == Method::POST && !is_modern;
-    if may_open
-        && !headers.contains_key(name::SESSION)
-        && sessions.sessions.read().await.len() >= SESSIONS_MAX
-    {
-        let text =
-            format!("there are {SESSIONS_MAX} sessions already; close one or come back later");
-        let error = RpcError::new(code::INTERNAL, text);
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, None, &error);
-    }
-    next.run(request).await
 }
 
 /// Reads the message of a POST, refuses what is none, and puts raw requests beside their stand-ins.
@@ -265,7 +241,7 @@ fn one<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, RpcE
 }
 
 /// The only value of a header. Intermediaries resolve duplicates differently, so there may be none.
-fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, ()> {
+pub(crate) fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(header).iter();
     let Some(first) = values.next() else {
         return Ok(None);
@@ -274,6 +250,25 @@ fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, ()>
         return Err(());
     }
     first.to_str().map(Some).map_err(|_| ())
+}
+
+/// A refusal in plain text, as `rmcp` gives some, says the same as JSON.
+pub(crate) async fn in_json(response: Response) -> Response {
+    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
+    let is_refusal = response.status().is_client_error() || response.status().is_server_error();
+    if !is_refusal || response.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let text = match Limited::new(body, REFUSAL_BYTES_MAX).collect().await {
+        Ok(text) => String::from_utf8_lossy(&text.to_bytes()).into_owned(),
+        Err(_) => String::new(),
+    };
+    let error = RpcError::new(code::INVALID_REQUEST, text);
+    let (own, body) = refuse(parts.status, None, &error).into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.extend(own.headers);
+    Response::from_parts(parts, body)
 }
 
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {

@@ -1,6 +1,8 @@
 //! Asking a person through the client that called: elicitation in a session, `input_required` in the modern era.
 //! Where neither can be used, the call answers with a handle that says how else to answer.
 
+use crate::auth::Principal;
+use crate::follow::Terms;
 use crate::seal::{self, Purpose, RequestState, Sealer};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::RunId;
@@ -53,7 +55,8 @@ pub(crate) fn input_required(
     sealer: &Sealer,
     run: &RunId,
     questions: &[&Asked],
-    digest: &str,
+    terms: &Terms,
+    principal: &Principal,
 ) -> Value {
     let mut requests = Map::new();
     for question in questions {
@@ -69,9 +72,9 @@ pub(crate) fn input_required(
     let state = RequestState {
         run: run.as_str().to_owned(),
         asked,
-        principal: None,
+        principal: principal.name().map(str::to_owned),
         expires: seal::expiry(),
-        digest: digest.to_owned(),
+        digest: terms.digest.clone(),
     };
     json!({
         "resultType": "input_required",
@@ -85,6 +88,7 @@ pub(crate) fn open_state(
     sealer: &Sealer,
     state: &Value,
     digest: &str,
+    principal: &Principal,
 ) -> Result<RequestState, RpcError> {
     let refused = |reason: &str| Err(RpcError::invalid_params(format!("`requestState` {reason}")));
     let text = state.as_str().unwrap_or_default();
@@ -94,7 +98,7 @@ pub(crate) fn open_state(
     if opened.expires < seal::now() {
         return refused("has expired");
     }
-    if opened.principal.is_some() {
+    if opened.principal.as_deref() != principal.name() {
         return refused("belongs to another caller");
     }
     if opened.digest != digest {

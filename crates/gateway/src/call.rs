@@ -1,9 +1,10 @@
 //! `tools/call`: a call becomes a request of the runtime; a run that was started is followed. A call that carries
 //! answers back attaches to the run that asked.
 
+use crate::auth::Principal;
 use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
-use crate::limits::LABELS_MAX;
+use crate::limits::{CLIENT_KEY_BYTES_MAX, LABELS_MAX};
 use crate::server::{Shared, passed_on};
 use crate::{ask, result_tool, seal};
 use onecall_engine::identity::RunId;
@@ -21,6 +22,9 @@ use std::sync::Arc;
 /// Who calls, and how they can be reached.
 pub(crate) struct Caller {
     pub(crate) era: Era,
+    pub(crate) principal: Principal,
+    /// Trace context from headers.
+    pub(crate) trace: Vec<(&'static str, String)>,
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) watch: Watch,
@@ -36,7 +40,13 @@ pub(crate) async fn call(
 ) -> Result<Value, RpcError> {
     let state = params.get_mut("requestState").map(Value::take);
     let responses = params.get_mut("inputResponses").map(Value::take);
-    let request = read(params)?;
+    let mut request = read(params)?;
+    request.principal = caller.principal.name().map(str::to_owned);
+    if !request.meta.contains_key(meta::TRACE_PARENT) {
+        let headers = caller.trace.iter();
+        let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
+        request.meta.extend(headers);
+    }
     let workflow = workflow_of(shared, &request.tool);
     let digest = seal::digest(&request.tool, &request.arguments);
     let terms = Terms {
@@ -94,7 +104,7 @@ async fn carried_back(
     caller: &Caller,
     terms: &Terms,
 ) -> Result<Value, RpcError> {
-    let state = ask::open_state(&shared.sealer, state, &terms.digest)?;
+    let state = ask::open_state(&shared.sealer, state, &terms.digest, &caller.principal)?;
     let answers = ask::answers(&state, responses)?;
     let run = RunId::new(state.run);
     for given in answers {
@@ -147,12 +157,26 @@ fn read(mut params: Value) -> Result<Request, RpcError> {
     let mut request = Request::new(tool.clone(), Value::Object(Map::new()));
     request.meta = passed_on(&params);
     request.labels = labels(request.meta.get(meta::LABELS))?;
+    request.client_key = client_key(request.meta.get(meta::IDEMPOTENCY_KEY))?;
     match params.get_mut("arguments").map(Value::take) {
         None | Some(Value::Null) => {}
         Some(arguments @ Value::Object(_)) => request.arguments = arguments,
         Some(_) => return Err(RpcError::invalid_params("`arguments` must be an object")),
     }
     Ok(request)
+}
+
+fn client_key(given: Option<&Value>) -> Result<Option<String>, RpcError> {
+    match given {
+        None => Ok(None),
+        Some(Value::String(key)) if (1..=CLIENT_KEY_BYTES_MAX).contains(&key.len()) => {
+            Ok(Some(key.clone()))
+        }
+        Some(_) => Err(RpcError::invalid_params(format!(
+            "`{}` must be a text of 1 to {CLIENT_KEY_BYTES_MAX} bytes",
+            meta::IDEMPOTENCY_KEY
+        ))),
+    }
 }
 
 fn labels(given: Option<&Value>) -> Result<BTreeMap<String, String>, RpcError> {

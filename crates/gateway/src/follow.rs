@@ -86,7 +86,8 @@ async fn at_rest(
         return Ok(Some(waiting(shared, standing, terms)));
     };
     if caller.era == Era::Modern {
-        let asked = ask::input_required(&shared.sealer, &follower.run, &forms, &terms.digest);
+        let run = &follower.run;
+        let asked = ask::input_required(&shared.sealer, run, &forms, terms, &caller.principal);
         return Ok(Some(asked));
     }
     tokio::select! {

@@ -1,7 +1,8 @@
 //! The face over HTTP: `/mcp` in both eras, the answer page, what operators look at, and an orderly end.
 
 use crate::admit::{self, Gate};
-use crate::limits::{BODY_BYTES_MAX, CLOSING, SESSION_IDLE};
+use crate::handshake::{self, Handshakes};
+use crate::limits::{BODY_BYTES_MAX, CLOSING};
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
 use crate::{answer_page, observe};
@@ -9,7 +10,6 @@ use axum::Router;
 use axum::routing::{any_service, get};
 use axum::serve::ListenerExt as _;
 use onecall_runtime::runtime::Runtime;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub async fn serve_http(
     let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
     let streams = CancellationToken::new();
     let gate = Gate::new(&options, address);
-    let router = router(&shared, gate, streams.clone());
+    let handshakes = Arc::new(Handshakes::new(&options));
+    let router = router(&shared, gate, handshakes, streams.clone());
     let changes = shared.sessions.clone().follow(runtime, stop.clone());
     let changes = tokio::spawn(changes);
     ready(address);
@@ -83,7 +84,12 @@ async fn bind(options: &HttpOptions) -> Result<TcpListener, ServeError> {
     bound.map_err(|cause| ServeError::Bind { address, cause })
 }
 
-fn router(shared: &Arc<Shared>, gate: Gate, streams: CancellationToken) -> Router {
+fn router(
+    shared: &Arc<Shared>,
+    gate: Gate,
+    handshakes: Arc<Handshakes>,
+    streams: CancellationToken,
+) -> Router {
     // Hosts and origins are checked by the gate, for every path alike.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -91,12 +97,14 @@ fn router(shared: &Arc<Shared>, gate: Gate, streams: CancellationToken) -> Route
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_cancellation_token(streams);
     let handler = Handler::new(Arc::clone(shared));
-    let sessions = Arc::new(session_manager());
-    let service =
-        StreamableHttpService::new(move || Ok(handler.fresh()), Arc::clone(&sessions), config);
+    let manager = Arc::clone(&handshakes.manager);
+    let service = StreamableHttpService::new(move || Ok(handler.fresh()), manager, config);
     let message = axum::middleware::from_fn_with_state(Arc::clone(shared), admit::message);
-    let session = axum::middleware::from_fn_with_state(sessions, admit::session);
-    let mcp = any_service(service).layer(message).layer(session);
+    let session = axum::middleware::from_fn_with_state(handshakes, handshake::session);
+    let mcp = any_service(service)
+        .layer(message)
+        .layer(session)
+        .layer(axum::middleware::map_response(admit::in_json));
     let gate = axum::middleware::from_fn_with_state(Arc::new(gate), admit::caller);
     Router::new()
         .route("/health", get(|| async { "ok\n" }))
@@ -110,10 +118,4 @@ fn router(shared: &Arc<Shared>, gate: Gate, streams: CancellationToken) -> Route
         .with_state(Arc::clone(shared))
         .route("/mcp", mcp)
         .layer(gate)
-}
-
-fn session_manager() -> LocalSessionManager {
-    let mut manager = LocalSessionManager::default();
-    manager.session_config.keep_alive = Some(SESSION_IDLE);
-    manager
 }

@@ -7,9 +7,11 @@
 mod admit;
 mod answer_page;
 mod ask;
+mod auth;
 mod call;
 mod fit;
 mod follow;
+mod handshake;
 mod http;
 mod interrupt;
 mod limits;

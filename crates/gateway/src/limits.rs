@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Limit: body of one HTTP request, in bytes, in every era.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Limit: a refusal in plain text that is told as JSON, in bytes.
+pub(crate) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
+
 /// Limit: one line from a stdio client, in bytes.
 pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -16,6 +19,9 @@ pub(crate) const TOOLS_PER_PAGE_MAX: usize = 500;
 
 /// Limit: labels a client may put on a run.
 pub(crate) const LABELS_MAX: usize = 32;
+
+/// Limit: a client's own idempotency key, in bytes.
+pub(crate) const CLIENT_KEY_BYTES_MAX: usize = 256;
 
 /// How long a client may keep a tool list of the modern era without asking again.
 pub(crate) const LIST_TTL: Duration = Duration::from_secs(10);
@@ -41,10 +47,11 @@ pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
 /// Limit: a sealed text, in bytes.
 pub(crate) const SEALED_BYTES_MAX: usize = 16 * 1024;
 
-/// Limit: sessions of handshake clients.
+/// Limit: sessions of handshake clients, unless configured.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
 
-/// How long a session may be silent before it is closed. Handshake clients almost never close theirs.
+/// How long a session may be silent before it is closed, unless configured. Handshake clients almost never close
+/// theirs.
 pub(crate) const SESSION_IDLE: Duration = Duration::from_mins(30);
 
 /// Limit: a filled-in form, in bytes.

@@ -1,6 +1,6 @@
 //! What a face is served with, and why it may not be served.
 
-use crate::limits::PATIENCE;
+use crate::limits::{PATIENCE, SESSION_IDLE, SESSIONS_MAX};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,6 +21,10 @@ pub struct HttpOptions {
     pub version: String,
     /// How long a call waits for its run before it answers with a handle.
     pub patience: Duration,
+    /// How many sessions of handshake clients there may be.
+    pub sessions_max: usize,
+    /// How long such a session may be silent before it is closed.
+    pub session_idle: Duration,
 }
 
 impl HttpOptions {
@@ -33,6 +37,8 @@ impl HttpOptions {
             allowed_origins: Vec::new(),
             version: version.into(),
             patience: PATIENCE,
+            sessions_max: SESSIONS_MAX,
+            session_idle: SESSION_IDLE,
         }
     }
 }

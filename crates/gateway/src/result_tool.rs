@@ -66,7 +66,13 @@ pub(crate) async fn call(
             None => return refused("`wait_seconds` must be a number from zero".to_owned()),
         },
     };
-    let follower = match shared.runtime.attach(&RunId::new(run)).await {
+    let run = RunId::new(run);
+    let principal = caller.principal.name();
+    let attached = match shared.runtime.owned(&run, principal).await {
+        Ok(()) => shared.runtime.attach(&run).await,
+        Err(error) => Err(error),
+    };
+    let follower = match attached {
         Ok(follower) => follower,
         Err(error @ LookError::UnknownRun(_)) => return refused(error.to_string()),
         Err(error) => {

@@ -1,6 +1,7 @@
 //! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
 //! One is made for every session and for every modern request, so it is cheap to make.
 
+use crate::auth::Principal;
 use crate::interrupt::{Closing, InFlight, Watch};
 use crate::observe::Counts;
 use crate::options::ServeError;
@@ -143,6 +144,8 @@ impl Handler {
             method::TOOLS_CALL => {
                 let caller = call::Caller {
                     era,
+                    principal: principal_of(&context),
+                    trace: trace_headers(&context),
                     progress: context.meta.get_progress_token(),
                     watch: self.watch(&context, era),
                     shows_forms: ask::shows_forms(context.client_capabilities().as_ref()),
@@ -185,6 +188,23 @@ fn raw_of(context: &RequestContext<RoleServer>) -> Option<RawRequest> {
         .get::<Parts>()
         .and_then(|parts| parts.extensions.get::<RawRequest>());
     beside.or_else(|| extensions.get::<RawRequest>()).cloned()
+}
+
+/// Over stdio there is one client, and nobody asks who it is.
+fn principal_of(context: &RequestContext<RoleServer>) -> Principal {
+    let parts = context.extensions.get::<Parts>();
+    parts.map_or_else(Principal::default, |parts| Principal::of(&parts.extensions))
+}
+
+/// Trace context that came in headers; `_meta` comes first.
+fn trace_headers(context: &RequestContext<RoleServer>) -> Vec<(&'static str, String)> {
+    let Some(parts) = context.extensions.get::<Parts>() else {
+        return Vec::new();
+    };
+    let named = [meta::TRACE_PARENT, meta::TRACE_STATE, meta::BAGGAGE].into_iter();
+    named
+        .filter_map(|name| Some((name, parts.headers.get(name)?.to_str().ok()?.to_owned())))
+        .collect()
 }
 
 fn era_of(context: &RequestContext<RoleServer>) -> Era {

@@ -1,14 +1,17 @@
 //! Calls: a published workflow becomes a run, a backend tool is passed through.
 
 use crate::publish::{BoundPlan, PublishedTool, PublishedWorkflow, Target};
+use crate::questions::LookError;
 use crate::result;
 use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
+use crate::trace::Trace;
 use crate::world::{chain, now};
 use onecall_backends::{BackendName, BackendState, Call, CallError};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::driver::{Observer, Stopped, drive};
 use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::event::What;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
@@ -33,6 +36,8 @@ pub struct Request {
     pub meta: Map<String, Value>,
     pub principal: Option<String>,
     pub labels: BTreeMap<String, String>,
+    /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
+    pub client_key: Option<String>,
 }
 
 impl Request {
@@ -43,6 +48,7 @@ impl Request {
             meta: Map::new(),
             principal: None,
             labels: BTreeMap::new(),
+            client_key: None,
         }
     }
 }
@@ -204,10 +210,12 @@ async fn pass_through(
     runtime: &Runtime,
     backend: &BackendName,
     original: String,
-    request: Request,
+    mut request: Request,
 ) -> Reply {
+    let trace = Trace::take(&mut request.meta);
     let mut call = Call::new(original, request.arguments);
     call.meta = request.meta;
+    trace.write(&mut call.meta);
     match runtime.inner.backends.call(backend, call).await {
         Ok(CallAnswer::Complete(result)) => match result.parse() {
             Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),
@@ -234,15 +242,15 @@ async fn call_workflow(
     runtime: &Runtime,
     tool: &PublishedTool,
     workflow: &PublishedWorkflow,
-    request: Request,
+    mut request: Request,
 ) -> Reply {
     let declares_output = workflow.declares_output();
+    let refuse = |code, text| Reply::Result(Arc::new(result::refused(code, text, declares_output)));
     let input = match workflow.parameters.accept(request.arguments.clone()) {
         Ok(input) => input,
         Err(faults) => {
             let text = format!("invalid parameters: {}", list(&faults));
-            let refused = result::refused(Code::InputInvalid, text, declares_output);
-            return Reply::Result(Arc::new(refused));
+            return refuse(Code::InputInvalid, text);
         }
     };
     let plan = match &workflow.plan {
@@ -250,20 +258,12 @@ async fn call_workflow(
         None => late_plan(runtime, &tool.name).await,
     };
     let Some(plan) = plan else {
-        let text = unreachable_text(runtime);
-        let refused = result::refused(Code::TransportUnavailable, text, declares_output);
-        return Reply::Result(Arc::new(refused));
+        return refuse(Code::TransportUnavailable, unreachable_text(runtime));
     };
-    match start(runtime, &plan, input, &request).await {
+    match start(runtime, &plan, input, &mut request).await {
         Ok(handle) => Reply::Started(handle),
-        Err(error) => {
-            let text = format!("the run could not be stored: {}", chain(&error));
-            Reply::Result(Arc::new(result::refused(
-                Code::InternalStore,
-                text,
-                declares_output,
-            )))
-        }
+        Err(error @ StartRunError::KeyReused { .. }) => refuse(Code::InputInvalid, chain(&error)),
+        Err(error) => refuse(Code::InternalStore, chain(&error)),
     }
 }
 
@@ -304,23 +304,31 @@ async fn late_plan(runtime: &Runtime, name: &str) -> Option<BoundPlan> {
     }
 }
 
-/// Stores a new run and starts driving it.
+#[derive(Debug, thiserror::Error)]
+enum StartRunError {
+    #[error("the run could not be stored")]
+    Store(#[source] JournalError),
+    #[error("the run of an earlier call with the same key cannot be read")]
+    Earlier(#[from] LookError),
+    #[error(
+        "the idempotency key belongs to run `{run}`, which has other arguments; use another key"
+    )]
+    KeyReused { run: RunId },
+}
+
+/// Stores a new run and starts driving it, or finds the run that the client's key names.
 async fn start(
     runtime: &Runtime,
     plan: &BoundPlan,
     input: Value,
-    request: &Request,
-) -> Result<RunHandle, JournalError> {
+    request: &mut Request,
+) -> Result<RunHandle, StartRunError> {
     let id = RunId::from_bits(rand::random());
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
-    let durability = plan
-        .plan
-        .workflow
-        .policy
-        .durability
-        .unwrap_or(runtime.inner.durability);
+    let durability = durability(runtime, plan, request);
+    let input = Arc::new(input);
     let begin = Input::Start {
-        input: Arc::new(input),
+        input: Arc::clone(&input),
         seed: rand::random(),
     };
     let at = now();
@@ -336,35 +344,81 @@ async fn start(
             principal: request.principal.clone(),
             tenant: None,
             labels: request.labels.clone(),
-            client_key: None,
+            client_key: request.client_key.clone(),
             retry_of: None,
             at,
             mark: state.mark(),
         };
-        runtime.inner.journal.create(new, events.clone()).await?;
+        match runtime.inner.journal.create(new, events.clone()).await {
+            Ok(()) => {}
+            Err(JournalError::KeyTaken { run }) => return earlier(runtime, run, &input).await,
+            Err(error) => return Err(StartRunError::Store(error)),
+        }
     }
-    let channels = channels(&state);
+    let channels = channels(&state, request.principal.as_deref());
     let seen = channels.live.seen.subscribe();
     let live = channels.live.clone();
     channels.telling.saw(&state, &events);
-    spawn(runtime, state, Vec::new(), durability, channels);
+    let driving = Driving {
+        state,
+        first: Vec::new(),
+        durability,
+        trace: Trace::take(&mut request.meta),
+    };
+    spawn(runtime, driving, channels);
     Ok(RunHandle { id, live, seen })
 }
 
-/// Drives a run in a task of its own until it ends, is parked or the process leaves.
-pub(crate) fn spawn(
+/// A key asks to be remembered, so its run is stored in any case.
+fn durability(runtime: &Runtime, plan: &BoundPlan, request: &Request) -> Durability {
+    let stated = plan.plan.workflow.policy.durability;
+    match stated.unwrap_or(runtime.inner.durability) {
+        Durability::None if request.client_key.is_some() => Durability::Async,
+        stated => stated,
+    }
+}
+
+/// The run that an earlier call with the same key started.
+async fn earlier(
     runtime: &Runtime,
-    state: State,
-    first: Vec<Input>,
-    durability: Durability,
-    channels: crate::runs::Channels,
-) {
+    run: RunId,
+    input: &Arc<Value>,
+) -> Result<RunHandle, StartRunError> {
+    let (stored, state) = runtime.stored(&run).await?;
+    let is_same = stored.events.first().is_some_and(
+        |event| matches!(&event.what, What::RunStarted { input: given, .. } if given == input),
+    );
+    if !is_same {
+        return Err(StartRunError::KeyReused { run });
+    }
+    let live = runtime.live(&run);
+    // Not driven here: the handle only knows where the run stood, and whoever follows it looks at the store.
+    let left = || RunHandle::of(run, channels(&state, None).live);
+    Ok(live.unwrap_or_else(left))
+}
+
+/// A run that is about to be driven.
+pub(crate) struct Driving {
+    pub(crate) state: State,
+    pub(crate) first: Vec<Input>,
+    pub(crate) durability: Durability,
+    pub(crate) trace: Trace,
+}
+
+/// Drives a run in a task of its own until it ends, is parked or the process leaves.
+pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::Channels) {
+    let Driving {
+        state,
+        first,
+        durability,
+        trace,
+    } = driving;
     let run = state.run.clone();
     if state.end.is_some() {
         return;
     }
     runtime.inner.runs.insert(run.clone(), channels.live);
-    let surroundings = runtime.surroundings(durability, channels.telling);
+    let surroundings = runtime.surroundings(durability, channels.telling, trace);
     let runtime = runtime.clone();
     runtime.inner.tasks.clone().spawn(async move {
         let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;

@@ -14,6 +14,7 @@ pub mod runtime;
 pub mod saved;
 pub mod sources;
 pub mod tend;
+mod trace;
 mod world;
 
 pub use world::now;

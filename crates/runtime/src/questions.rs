@@ -235,12 +235,24 @@ impl Runtime {
         Ok(())
     }
 
-    fn live(&self, run: &RunId) -> Option<RunHandle> {
+    /// Refuses everybody but the one who started the run: to others it does not exist.
+    pub async fn owned(&self, run: &RunId, principal: Option<&str>) -> Result<(), LookError> {
+        let owner = match self.inner.runs.get(run) {
+            Some(live) => live.principal.as_deref().map(str::to_owned),
+            None => self.stored(run).await?.0.summary.principal,
+        };
+        if owner.as_deref() == principal {
+            return Ok(());
+        }
+        Err(LookError::UnknownRun(run.clone()))
+    }
+
+    pub(crate) fn live(&self, run: &RunId) -> Option<RunHandle> {
         let live = self.inner.runs.get(run)?;
         Some(RunHandle::of(run.clone(), live))
     }
 
-    async fn stored(&self, run: &RunId) -> Result<(StoredRun, State), LookError> {
+    pub(crate) async fn stored(&self, run: &RunId) -> Result<(StoredRun, State), LookError> {
         let stored = self.inner.journal.load(run).await?;
         let stored = stored.ok_or_else(|| LookError::UnknownRun(run.clone()))?;
         let state = fold(run, &stored)?;

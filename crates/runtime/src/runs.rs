@@ -58,6 +58,8 @@ pub struct Seen {
 
 #[derive(Clone, Debug)]
 pub(crate) struct LiveRun {
+    /// Who started the run; to others it does not exist.
+    pub(crate) principal: Option<Arc<str>>,
     pub(crate) inputs: mpsc::Sender<Input>,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) seen: broadcast::Sender<Arc<Seen>>,
@@ -107,7 +109,7 @@ pub(crate) struct Channels {
     pub(crate) inputs: mpsc::Receiver<Input>,
 }
 
-pub(crate) fn channels(state: &State) -> Channels {
+pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
     let (input_sender, inputs) = mpsc::channel(INPUTS_MAX);
     let (standing_sender, standing) = watch::channel(standing_of(state));
     let (seen, _) = broadcast::channel(WATCH_LAG_MAX);
@@ -119,6 +121,7 @@ pub(crate) fn channels(state: &State) -> Channels {
     };
     Channels {
         live: LiveRun {
+            principal: principal.map(Arc::from),
             inputs: input_sender,
             standing,
             seen,

@@ -6,6 +6,7 @@ use crate::identity::{Foreign, Identities};
 use crate::publish::{Published, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
+use crate::trace::Trace;
 use crate::world::LiveWorld;
 use onecall_backends::{
     BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, HttpOptions, SessionScope,
@@ -164,10 +165,12 @@ impl Runtime {
         &self,
         durability: Durability,
         observer: Arc<crate::runs::Telling>,
+        trace: Trace,
     ) -> Surroundings {
         Surroundings {
             world: Arc::new(LiveWorld {
                 backends: self.inner.backends.clone(),
+                trace,
             }),
             evaluator: Arc::new(PlanEvaluator),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),

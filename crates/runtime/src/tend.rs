@@ -3,6 +3,7 @@
 use crate::calls;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
+use crate::trace::Trace;
 use crate::world::{chain, now};
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, Event, What};
@@ -161,8 +162,15 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     let mut first = vec![Input::Resume];
     first.extend(orders.iter().filter_map(|order| input_of(order, &steps)));
     tracing::info!(%run, events = stored.events.len(), "resuming a run");
-    let channels = channels(&state);
-    calls::spawn(runtime, state, first, durability, channels);
+    let channels = channels(&state, stored.summary.principal.as_deref());
+    let driving = calls::Driving {
+        state,
+        first,
+        durability,
+        // The trace of the call that began it was of another process.
+        trace: Trace::default(),
+    };
+    calls::spawn(runtime, driving, channels);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The live world of the engine: backends, the system clock, the timer of the async runtime.
 
+use crate::trace::Trace;
 use futures::future::BoxFuture;
 use onecall_backends::{BackendName, Backends, Call, CallError};
 use onecall_engine::event::{Lost, Outcome};
@@ -14,11 +15,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug)]
 pub(crate) struct LiveWorld {
     pub(crate) backends: Backends,
+    pub(crate) trace: Trace,
 }
 
 impl World for LiveWorld {
     fn call(&self, call: ToolCall) -> BoxFuture<'static, Outcome> {
         let backends = self.backends.clone();
+        let trace = self.trace.clone();
         let timeout = call.deadline.map(|deadline| deadline.since(now()));
         Box::pin(async move {
             let backend = BackendName::from(call.tool.backend.as_str());
@@ -30,6 +33,7 @@ impl World for LiveWorld {
             request
                 .meta
                 .insert(meta::STEP.to_owned(), Value::from(call.step));
+            trace.write(&mut request.meta);
             // The decider owns the deadline; this one only keeps a lost timer from leaking a call.
             request.timeout = timeout.map(|timeout| timeout + Duration::from_secs(1));
             outcome(backends.call(&backend, request).await)

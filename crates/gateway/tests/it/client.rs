@@ -123,7 +123,7 @@ impl Http {
         response["result"].clone()
     }
 
-    fn session_headers(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn session_headers(&self) -> Vec<(&str, &str)> {
         let session = self.session.as_deref();
         session
             .map(|session| ("mcp-session-id", session))

@@ -23,9 +23,9 @@ async fn tools_are_listed_whole_and_in_order() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     assert_eq!(
-        names[..6],
+        names[..8],
         [
-            "three", "endless", "approve", "nothing", "patient", "demo_add"
+            "three", "endless", "approve", "nothing", "patient", "stubborn", "traced", "demo_add"
         ]
     );
     assert_eq!(names.last(), Some(&"workflow_result"));

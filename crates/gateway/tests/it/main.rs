@@ -6,5 +6,7 @@ mod http_legacy;
 mod http_modern;
 mod questions;
 mod refusals;
+mod repeated;
+mod sessions;
 mod stdio;
 mod world;

@@ -104,7 +104,8 @@ fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
 }
 
 /// `three` calls three tools, `endless` never comes back by itself, `approve` asks, `nothing` has no steps,
-/// `patient` takes longer than an impatient client waits.
+/// `patient` takes longer than an impatient client waits, `stubborn` goes on without its client, `traced` tells the
+/// metadata of its call.
 fn workflows() -> Vec<Workflow> {
     let name = json!({ "type": "object", "required": ["name"],
         "properties": { "name": { "type": "string", "title": "Name" } } });
@@ -127,6 +128,17 @@ fn workflows() -> Vec<Workflow> {
             "patient",
             vec![calls("wait", "demo.slow", json!({ "ms": 400 }))],
         ),
+        Workflow {
+            policy: policy::Run {
+                on_disconnect: policy::OnDisconnect::Continue,
+                ..policy::Run::default()
+            },
+            ..workflow(
+                "stubborn",
+                vec![calls("wait", "demo.slow", json!({ "ms": 200 }))],
+            )
+        },
+        workflow("traced", vec![calls("look", "odd.meta", json!({}))]),
     ]
 }
 

@@ -1,0 +1,113 @@
+//! Sessions of handshake clients over HTTP: how many there may be, whose each is, and how they end.
+//! What is said within a session is up to `rmcp`.
+
+use crate::admit::{refuse, sole};
+use crate::auth::Principal;
+use crate::options::HttpOptions;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, Method, StatusCode};
+use onecall_mcp::{Revision, RpcError, code, name};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The sessions of one face.
+#[derive(Debug)]
+pub(crate) struct Handshakes {
+    pub(crate) manager: Arc<LocalSessionManager>,
+    max: usize,
+    owners: Mutex<HashMap<String, Principal>>,
+}
+
+impl Handshakes {
+    pub(crate) fn new(options: &HttpOptions) -> Self {
+        let mut manager = LocalSessionManager::default();
+        manager.session_config.keep_alive = Some(options.session_idle);
+        Self {
+            manager: Arc::new(manager),
+            max: options.sessions_max,
+            owners: Mutex::default(),
+        }
+    }
+
+    async fn is_full(&self) -> bool {
+        self.manager.sessions.read().await.len() >= self.max
+    }
+
+    /// To everybody but its owner a session does not exist.
+    async fn is_open_to(&self, session: &str, principal: &Principal) -> bool {
+        let is_owner = self.lock().get(session) == Some(principal);
+        is_owner && self.manager.sessions.read().await.contains_key(session)
+    }
+
+    /// Remembers whose a fresh session is, and forgets those that have ended.
+    async fn opened(&self, session: &str, principal: Principal) {
+        let sessions = self.manager.sessions.read().await;
+        let mut owners = self.lock();
+        owners.insert(session.to_owned(), principal);
+        if owners.len() > sessions.len().saturating_mul(2).max(self.max / 8) {
+            owners.retain(|session, _| sessions.contains_key(session.as_str()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Principal>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets a request into its session, or into a new one while there is room.
+pub(crate) async fn session(
+    State(handshakes): State<Arc<Handshakes>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if is_modern(request.headers()) {
+        // The modern era has no sessions; a session named there must not be reached either.
+        request.headers_mut().remove(name::SESSION);
+        return next.run(request).await;
+    }
+    let Ok(session) = sole(request.headers(), name::SESSION) else {
+        let text = format!("more than one `{}` header", name::SESSION);
+        return refused(StatusCode::BAD_REQUEST, text);
+    };
+    let principal = Principal::of(request.extensions());
+    match session {
+        Some(session) if !handshakes.is_open_to(session, &principal).await => {
+            let text = "there is no such session; open one with `initialize`";
+            return refused(StatusCode::NOT_FOUND, text);
+        }
+        None if request.method() == Method::POST && handshakes.is_full().await => {
+            let max = handshakes.max;
+            let text = format!("there are {max} sessions already; close one or come back later");
+            return refused(StatusCode::SERVICE_UNAVAILABLE, text);
+        }
+        Some(_) | None => {}
+    }
+    let is_end = request.method() == Method::DELETE;
+    let response = next.run(request).await;
+    if let Some(opened) = response.headers().get(name::SESSION)
+        && let Ok(opened) = opened.to_str()
+    {
+        handshakes.opened(opened, principal).await;
+    }
+    // Clients take 200 and 204 as a session that has ended, and complain about 202.
+    if is_end && response.status() == StatusCode::ACCEPTED {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    response
+}
+
+fn is_modern(headers: &HeaderMap) -> bool {
+    let version = headers.get(name::PROTOCOL_VERSION);
+    version.is_some_and(|version| version.as_bytes() >= Revision::MODERN.as_str().as_bytes())
+}
+
+fn refused(status: StatusCode, text: impl Into<String>) -> Response {
+    let code = match status {
+        StatusCode::SERVICE_UNAVAILABLE => code::INTERNAL,
+        _ => code::INVALID_REQUEST,
+    };
+    refuse(status, None, &RpcError::new(code, text))
+}

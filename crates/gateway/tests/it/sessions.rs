@@ -1,0 +1,103 @@
+//! Sessions of handshake clients: how many, how long, and how they end.
+
+use crate::client::Http;
+use crate::world::World;
+use http::{Method, StatusCode};
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test]
+async fn there_may_be_so_many_and_an_ended_one_makes_room() {
+    let world = World::start_with(|options| options.sessions_max = 2).await;
+    let mut first = Http::new(world.address);
+    first.initialize("2025-11-25", json!({})).await;
+    let mut second = Http::new(world.address);
+    second.initialize("2025-11-25", json!({})).await;
+    let mut third = Http::new(world.address);
+    let mut refused = third.legacy("initialize", json!({})).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.response().await["error"]["code"], -32603);
+    // A modern client has no session and needs none.
+    third.modern_result("tools/list", json!({})).await;
+    let headers = second.session_headers();
+    let ended = second.send(Method::DELETE, "/mcp", &headers, "").await;
+    assert_eq!(ended.status, StatusCode::NO_CONTENT);
+    third.initialize("2025-06-18", json!({})).await;
+    first.legacy_result("tools/list", json!({})).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_ended_or_silent_session_is_unknown() {
+    let idle = Duration::from_millis(300);
+    let world = World::start_with(|options| options.session_idle = idle).await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let headers = client.session_headers();
+    let ended = client.send(Method::DELETE, "/mcp", &headers, "").await;
+    assert_eq!(ended.status, StatusCode::NO_CONTENT);
+    let headers = client.session_headers();
+    let again = client.send(Method::DELETE, "/mcp", &headers, "").await;
+    assert_eq!(again.status, StatusCode::NOT_FOUND);
+    assert!(again.text().await.contains("no such session"));
+
+    let mut silent = Http::new(world.address);
+    silent.initialize("2025-11-25", json!({})).await;
+    let expired = async {
+        loop {
+            // A request within the session would keep it alive.
+            let answer = silent.send(Method::GET, "/status", &[], "").await;
+            let status: serde_json::Value = serde_json::from_str(&answer.text().await).unwrap();
+            if status["sessions"] == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(crate::world::PATIENCE, expired)
+        .await
+        .expect("the session expires");
+    let mut answer = silent.legacy("tools/list", json!({})).await;
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    assert!(answer.response().await["error"]["message"].is_string());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let stream = [("accept", "text/event-stream")];
+    let both = [("accept", "application/json, text/event-stream")];
+    let text = [("content-type", "text/plain"), both[0]];
+    let json = [
+        ("content-type", "application/json"),
+        ("accept", "application/json"),
+    ];
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let cases = [
+        (Method::PUT, &both[..], "", StatusCode::METHOD_NOT_ALLOWED),
+        (Method::GET, &stream[..], "", StatusCode::BAD_REQUEST),
+        (Method::DELETE, &[][..], "", StatusCode::BAD_REQUEST),
+        (
+            Method::POST,
+            &text[..],
+            ping,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (Method::POST, &json[..], ping, StatusCode::NOT_ACCEPTABLE),
+    ];
+    for (method, headers, body, status) in cases {
+        let answer = client.send(method.clone(), "/mcp", headers, body).await;
+        assert_eq!(answer.status, status, "{method} {headers:?}");
+        assert_eq!(answer.headers["content-type"], "application/json");
+        let body: serde_json::Value = serde_json::from_str(&answer.text().await).unwrap();
+        assert!(body["error"]["message"].is_string(), "{body}");
+    }
+    let modern = [("mcp-protocol-version", crate::client::MODERN), stream[0]];
+    let answer = client.send(Method::GET, "/mcp", &modern, "").await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(answer.headers["allow"], "POST");
+    client.modern_result("tools/list", json!({})).await;
+    world.end().await;
+}

@@ -1,6 +1,9 @@
 //! Automation of this repository. `cargo xtask test` runs everything CI runs.
 
 mod bench;
+mod conformance;
+mod node;
+mod obtain;
 mod part;
 mod python;
 mod table;

@@ -1,70 +1,30 @@
-//! Python packages for tests with real clients, obtained from the registry into a cache folder.
+//! Python packages for tests with real clients and servers, obtained from the registry into a cache folder.
 
-use crate::part::{root, say};
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use crate::obtain::{folder, quietly};
+use std::path::PathBuf;
+use std::process::Command;
 
-/// What the tests with a real Python client need; pinned, so that a run today is a run tomorrow.
-const PACKAGES: &[&str] = &["mcp==2.3.0"];
+/// What the tests with real Python programs need; pinned, so that a run today is a run tomorrow.
+const PACKAGES: &[&str] = &[
+    "mcp==2.3.0",
+    "mcp-server-time==2026.10.19",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-fetch==2026.10.24",
+];
 
-/// The Python of a virtual environment with the packages, or why there is none.
+/// The Python of a virtual environment with the packages, or why there is none. Their programs stand beside it.
 pub(crate) fn environment() -> Result<PathBuf, String> {
-    let folder = root().join(".cache").join("python");
-    let python = folder.join("bin").join("python");
-    let stamp = folder.join("packages.txt");
-    let wanted = PACKAGES.join("\n");
-    if is_stamped(&stamp, &wanted) {
-        return Ok(python);
-    }
-    say(&format!(
-        "obtaining {} into {}",
-        PACKAGES.join(", "),
-        folder.display()
-    ));
-    quietly(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-        "python3 -m venv",
-    )?;
-    let mut install = Command::new(&python);
-    install
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ])
-        .args(PACKAGES);
-    quietly(&mut install, "pip install")?;
-    std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write the stamp: {error}"))?;
-    Ok(python)
-}
-
-/// Whether the environment was made for exactly these packages.
-fn is_stamped(stamp: &Path, wanted: &str) -> bool {
-    let limit = wanted.len() as u64 + 1;
-    let mut present = String::new();
-    let read = File::open(stamp).and_then(|file| file.take(limit).read_to_string(&mut present));
-    read.is_ok() && present == wanted
-}
-
-fn quietly(command: &mut Command, name: &str) -> Result<(), String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{name}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let last = text
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no output");
-    Err(format!("{name}: {last}"))
+    let program = |folder: &std::path::Path| folder.join("bin").join("python");
+    let folder = folder("python", PACKAGES, |folder| {
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv", "--clear"]).arg(folder);
+        quietly(&mut create, "python3 -m venv")?;
+        let mut install = Command::new(program(folder));
+        install
+            .args(["-m", "pip", "install", "--quiet"])
+            .arg("--disable-pip-version-check")
+            .args(PACKAGES);
+        quietly(&mut install, "pip install")
+    })?;
+    Ok(program(&folder))
 }

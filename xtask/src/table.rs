@@ -18,7 +18,7 @@ pub(crate) fn print(outcomes: &[Outcome]) {
             format!("  skipped: {}", outcome.skipped.join(", "))
         };
         say(&format!(
-            "{:<10} {verdict}  {tests:<24} {seconds:>7.1} s{skipped}",
+            "{:<11} {verdict}  {tests:<24} {seconds:>7.1} s{skipped}",
             outcome.name
         ));
     }

@@ -1,8 +1,9 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
-use crate::part::{Outcome, say};
-use crate::{python, table};
-use anyhow::bail;
+use crate::part::{Outcome, root, say};
+use crate::{conformance, python, table};
+use anyhow::{Context, bail, ensure};
+use std::path::PathBuf;
 use std::process::Command;
 
 type Run = fn() -> anyhow::Result<Outcome>;
@@ -13,6 +14,7 @@ const PARTS: &[(&str, Run)] = &[
     ("unit", unit),
     ("cli", cli),
     ("skeleton", skeleton),
+    ("conformance", conformance::run),
 ];
 
 pub(crate) fn list() {
@@ -117,4 +119,15 @@ fn skeleton() -> anyhow::Result<Outcome> {
 
 fn run_part(name: &'static str, mut command: Command) -> anyhow::Result<Outcome> {
     crate::part::run(name, &mut command)
+}
+
+/// The program of an example, built.
+pub(crate) fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    let words = ["build", "--quiet", "--package", package, "--example", name];
+    let status = cargo(&words).current_dir(root()).status();
+    let status = status.with_context(|| format!("cannot build `{name}` of `{package}`"))?;
+    ensure!(status.success(), "`{name}` of `{package}` does not build");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| root().join("target"));
+    Ok(target.join("debug/examples").join(name))
 }

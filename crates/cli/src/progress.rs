@@ -78,6 +78,7 @@ impl Lines {
             What::RunStarted { .. }
             | What::RunEnded { .. }
             | What::AttemptEnded { .. }
+            | What::Used { .. }
             | What::ItemEnded { .. }
             | What::AnswerRefused { .. }
             | What::QuestionAnswered { .. }

@@ -5,6 +5,7 @@
 
 mod ask;
 mod attempt;
+mod bounds;
 mod each;
 mod failure;
 mod output;
@@ -17,7 +18,6 @@ use crate::event::{Answer, Event, Lost, Outcome, Resolution, What};
 use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
-use crate::limits::EVENTS_MAX;
 use crate::state::State;
 use crate::view::View;
 use onecall_workflow::policy::WhileAsking;
@@ -171,6 +171,7 @@ impl Decider<'_> {
 
     /// What was in flight when the process died was sent and not answered.
     fn resume(&mut self) {
+        self.end_if_over();
         let lost: Vec<CallId> = self.state.calls.keys().copied().collect();
         for call in lost {
             if self.state.end.is_none() {
@@ -193,12 +194,9 @@ impl Decider<'_> {
     /// Starts what can start, ends what has nothing left to do.
     fn settle(&mut self) {
         self.advance();
+        self.keep_limits();
         if self.state.end.is_none() && self.state.ended_steps as usize == self.state.steps.len() {
             self.finish();
-        }
-        if self.state.end.is_none() && self.state.events > EVENTS_MAX {
-            let message = format!("the run has more than {EVENTS_MAX} events");
-            self.abort(Failure::new(Code::LimitEvents, message));
         }
         self.tend_clock();
     }

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::identity::{CallId, Slot, Timestamp};
+use crate::usage::{Spent, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,6 +32,13 @@ pub enum What {
     AttemptEnded {
         call: CallId,
         outcome: Outcome,
+    },
+    /// A call reported what it cost.
+    Used {
+        call: CallId,
+        usage: Usage,
+        /// What the run has used up with it.
+        total: Spent,
     },
     /// The next attempt of this slot waits until `due`.
     RetryAt {
@@ -131,6 +139,17 @@ pub enum Outcome {
     },
     /// Sent and not answered.
     Unknown(Lost),
+}
+
+impl Outcome {
+    /// The tool result, where the tool gave one.
+    pub fn result(&self) -> Option<&Arc<Value>> {
+        match self {
+            Self::Returned(result) => Some(result),
+            Self::Failed { result, .. } => result.as_ref(),
+            Self::Unknown(_) => None,
+        }
+    }
 }
 
 /// How an answer was lost.
@@ -265,6 +284,7 @@ impl What {
             Self::RunStarted { .. } => "run_started",
             Self::AttemptStarted { .. } => "attempt_started",
             Self::AttemptEnded { .. } => "attempt_ended",
+            Self::Used { .. } => "used",
             Self::RetryAt { .. } => "retry_at",
             Self::ItemsAre { .. } => "items_are",
             Self::ItemEnded { .. } => "item_ended",

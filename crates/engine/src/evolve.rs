@@ -1,11 +1,13 @@
 //! Folding: each event changes the state in one way. Nothing is evaluated here, so a journal folds the same
 //! whatever has become of the evaluator since.
 
-use crate::event::{Event, Lost, Outcome, Status, What};
+use crate::event::{Event, Lost, Outcome, Output, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::state::{
     Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
 };
+use crate::weight::weight;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Folds one event into the state.
@@ -16,6 +18,7 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::RunStarted { .. } => run_started(state, event),
         What::AttemptStarted { .. } => attempt_started(state, event),
         What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome),
+        What::Used { total, .. } => state.spent = *total,
         What::RetryAt { call, due } => {
             state.waits.insert(call.slot(), Wait { due: *due });
         }
@@ -70,6 +73,7 @@ fn run_started(state: &mut State, event: &Event) {
     else {
         return;
     };
+    hold(state, input);
     state.input = Arc::clone(input);
     state.seed = *seed;
     state.started = event.at;
@@ -88,6 +92,7 @@ fn items_are(state: &mut State, event: &Event) {
     else {
         return;
     };
+    items.iter().for_each(|item| hold(state, item));
     start_step(state, *step, event.at, *deadline);
     state.steps[*step as usize].each = Some(Loop {
         items: Arc::clone(items),
@@ -141,7 +146,11 @@ fn attempt_started(state: &mut State, event: &Event) {
 
 fn open_call(state: &mut State, call: CallId, open: OpenCall) {
     let slot = call.slot();
-    state.calls_started += 1;
+    state.calls_made += 1;
+    // Every attempt of a slot has the arguments of its first.
+    if call.attempt == 0 {
+        hold(state, &open.arguments);
+    }
     state.waits.remove(&slot);
     if call.item.is_none() {
         start_step(state, call.step, open.started, open.deadline);
@@ -166,6 +175,12 @@ fn open_call(state: &mut State, call: CallId, open: OpenCall) {
 
 fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
     state.calls.remove(&call);
+    if let Some(result) = outcome.result() {
+        hold(state, result);
+    }
+    if *outcome == Outcome::Unknown(Lost::Crash) {
+        state.calls_made = state.calls_made.saturating_sub(1);
+    }
     let Some(work) = work_of(state, call.slot()) else {
         return;
     };
@@ -179,6 +194,19 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
         }
         Outcome::Unknown(Lost::Crash) => work.crashed += 1,
         Outcome::Unknown(_) => work.lost += 1,
+    }
+}
+
+/// Counts a value the run holds from now on. Values that were let go again still count.
+fn hold(state: &mut State, value: &Value) {
+    let bytes = weight(value);
+    state.data_bytes = state.data_bytes.saturating_add(bytes);
+    state.largest_bytes = state.largest_bytes.max(bytes);
+}
+
+fn hold_output(state: &mut State, output: &Output) {
+    if let Output::Value(value) = output {
+        hold(state, value);
     }
 }
 
@@ -210,6 +238,7 @@ fn item_ended(state: &mut State, event: &Event) {
     };
     state.waits.remove(&slot);
     state.held.remove(&slot);
+    hold_output(state, output);
     let Some((each, index)) = item_of(state, slot) else {
         return;
     };
@@ -236,6 +265,7 @@ fn step_ended(state: &mut State, event: &Event) {
     else {
         return;
     };
+    hold_output(state, output);
     let slots = |slot: &Slot| slot.step == *step;
     state.waits.retain(|slot, _| !slots(slot));
     state.held.retain(|slot, _| !slots(slot));

@@ -96,6 +96,12 @@ codes! {
     CancelledAborted = "cancelled.aborted", Cancelled, false;
     /// The run made more calls than its budget allows.
     BudgetCalls = "budget.calls", Budget, false;
+    /// The run cost more than its budget allows.
+    BudgetCost = "budget.cost", Budget, false;
+    /// The run used more tokens than its budget allows.
+    BudgetTokens = "budget.tokens", Budget, false;
+    /// The run took longer than its budget allows.
+    BudgetTime = "budget.time", Budget, false;
     /// A result is larger than the limit.
     LimitResult = "limit.result", Limit, false;
     /// The arguments are larger than the limit.
@@ -104,6 +110,8 @@ codes! {
     LimitIterations = "limit.iterations", Limit, false;
     /// The run has more events than it may.
     LimitEvents = "limit.events", Limit, false;
+    /// The run holds more data than it may.
+    LimitData = "limit.data", Limit, false;
     /// The call was sent and not answered; a person decides what happened.
     UnknownOutcomeHeld = "unknown_outcome.held", UnknownOutcome, false;
     /// The call was sent and not answered, again and again.

@@ -16,5 +16,7 @@ pub mod limits;
 pub mod outstanding;
 pub mod scripted;
 pub mod state;
+pub mod usage;
 pub mod view;
+pub mod weight;
 pub mod world;

@@ -3,6 +3,12 @@
 /// Limit: events of one run; a run that decides more is aborted.
 pub const EVENTS_MAX: u64 = 50_000;
 
+/// Limit: bytes of all values of one run; a run that holds more is aborted.
+pub const DATA_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What is decided over a value of more bytes than this is decided away from the async threads.
+pub const EVALUATION_BYTES_MAX: u64 = 64 * 1024;
+
 /// Limit: how often a question is put again after an answer that does not fit.
 pub const ANSWERS_REFUSED_MAX: u32 = 3;
 

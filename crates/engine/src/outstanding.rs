@@ -29,6 +29,7 @@ pub fn next_due(state: &State) -> Option<Timestamp> {
         return None;
     }
     let run = state.deadline.filter(|_| state.clock_stopped.is_none());
+    let budget = state.budget_ends();
     let steps = state
         .active
         .iter()
@@ -41,6 +42,7 @@ pub fn next_due(state: &State) -> Option<Timestamp> {
         .values()
         .filter_map(|question| question.deadline);
     run.into_iter()
+        .chain(budget)
         .chain(steps)
         .chain(calls)
         .chain(waits)

@@ -5,10 +5,12 @@ use crate::event::{End, Output, Status};
 use crate::failure::Failure;
 use crate::identity::{CallId, RunId, Slot, Timestamp};
 use crate::journal::{Mark, Phase};
+use crate::usage::Spent;
 use onecall_workflow::plan::Plan;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct State {
@@ -37,7 +39,13 @@ pub struct State {
     pub held: BTreeMap<Slot, Held>,
     pub skipping_after: Option<u32>,
     pub ended_steps: u32,
-    pub calls_started: u64,
+    /// Calls that were made. One that died with its process and is made again counts once.
+    pub calls_made: u64,
+    pub spent: Spent,
+    /// Bytes of all values the run holds.
+    pub data_bytes: u64,
+    /// Bytes of the largest of them.
+    pub largest_bytes: u64,
     pub events: u64,
     pub end: Option<End>,
     pub ended: Option<Timestamp>,
@@ -213,7 +221,10 @@ impl State {
             held: BTreeMap::new(),
             skipping_after: None,
             ended_steps: 0,
-            calls_started: 0,
+            calls_made: 0,
+            spent: Spent::default(),
+            data_bytes: 0,
+            largest_bytes: 0,
             events: 0,
             end: None,
             ended: None,
@@ -242,7 +253,10 @@ impl State {
             held,
             skipping_after,
             ended_steps,
-            calls_started,
+            calls_made,
+            spent,
+            data_bytes,
+            largest_bytes,
             events,
             end,
             ended,
@@ -250,9 +264,10 @@ impl State {
         } = self;
         let begun = (run, input, seed, started, started_text, deadline);
         let open = (ready, active, calls, waits, questions, held);
-        let counted = (skipping_after, ended_steps, calls_started, events);
+        let counted = (skipping_after, ended_steps, calls_made, events);
+        let used = (spent, data_bytes, largest_bytes);
         format!(
-            "{begun:?}\n{clock_stopped:?}\n{steps:?}\n{open:?}\n{counted:?}\n{end:?}\n{ended:?}"
+            "{begun:?}\n{clock_stopped:?}\n{steps:?}\n{open:?}\n{counted:?}\n{used:?}\n{end:?}\n{ended:?}"
         )
     }
 
@@ -277,6 +292,12 @@ impl State {
     /// Whether a call of the step waits for a person's decision.
     pub fn is_held(&self, step: u32) -> bool {
         self.held.keys().any(|slot| slot.step == step)
+    }
+
+    /// The first moment at which the run has taken longer than its budget of time.
+    pub fn budget_ends(&self) -> Option<Timestamp> {
+        let time = self.plan.workflow.policy.budget.as_ref()?.time?;
+        Some(self.started.plus(time).plus(Duration::from_micros(1)))
     }
 
     /// Nothing moves the run on but people and time.

@@ -15,9 +15,18 @@ pub struct RunHistory {
     pub summary: Summary,
     pub input: Value,
     pub steps: Vec<StepHistory>,
+    pub used: UsedUp,
     /// The tool result, once the run has ended.
     pub result: Option<Value>,
     pub notes: Vec<String>,
+}
+
+/// What a run has used up, by the events of its calls.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct UsedUp {
+    pub calls: u64,
+    pub cost_usd: f64,
+    pub tokens: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -65,6 +74,11 @@ pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
         summary: stored.summary.clone(),
         input: Value::clone(&state.input),
         steps,
+        used: UsedUp {
+            calls: state.calls_made,
+            cost_usd: state.spent.cost.as_usd(),
+            tokens: state.spent.tokens,
+        },
         result,
         notes,
     })
@@ -138,6 +152,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         }
         What::StepEnded { .. }
         | What::RunStarted { .. }
+        | What::Used { .. }
         | What::RetryAt { .. }
         | What::ItemsAre { .. }
         | What::ItemEnded { .. }

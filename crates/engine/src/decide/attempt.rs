@@ -37,8 +37,12 @@ impl Decider<'_> {
             let failure = Failure::new(Code::InternalFault, "the step has no tool to call");
             return self.slot_failed(slot, failure);
         };
-        if let Some(failure) = self.over_budget() {
+        if let Some(failure) = self.overgrown() {
             return self.abort(self.located(slot, failure));
+        }
+        if let Some(failure) = self.no_call_left() {
+            let failure = self.located(slot, failure);
+            return self.budget_tripped(failure);
         }
         let arguments = match self.arguments(slot, call, tool) {
             Ok(arguments) => arguments,
@@ -85,14 +89,6 @@ impl Decider<'_> {
         step.each.as_ref()?.states.get(item as usize)?.deadline
     }
 
-    fn over_budget(&self) -> Option<Failure> {
-        let calls = self.state.plan.workflow.policy.budget.as_ref()?.calls?;
-        (self.state.calls_started >= calls).then(|| {
-            let message = format!("the budget of {calls} calls is used up");
-            Failure::new(Code::BudgetCalls, message)
-        })
-    }
-
     pub(super) fn call_ended(&mut self, call: CallId, outcome: Outcome) {
         if !self.state.calls.contains_key(&call) {
             if !matches!(outcome, Outcome::Unknown(Lost::Cancelled)) {
@@ -108,11 +104,15 @@ impl Decider<'_> {
             call,
             outcome: outcome.clone(),
         });
+        if let Some(result) = outcome.result() {
+            self.count_usage(call, result);
+        }
         match outcome {
             Outcome::Returned(result) => self.returned(slot, &result),
             Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
             Outcome::Unknown(lost) => self.attempt_lost(slot, &lost),
         }
+        self.keep_budget(slot);
     }
 
     /// A tool that refused arguments which do not fit its schema: the failure shows what was sent.
@@ -135,10 +135,13 @@ impl Decider<'_> {
     }
 
     fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
-        let plan = Arc::clone(&self.state.plan);
-        let reading = Self::governing(&plan, slot).call().map(|call| call.reading);
-        let output = read_result(reading.unwrap_or(Reading::ContentMap), result);
+        let output = read_result(self.reading(slot), result);
         self.slot_completed(slot, output);
+    }
+
+    fn reading(&self, slot: Slot) -> Reading {
+        let call = Self::governing(&self.state.plan, slot).call();
+        call.map_or(Reading::ContentMap, |call| call.reading)
     }
 
     fn attempt_lost(&mut self, slot: Slot, lost: &Lost) {
@@ -201,13 +204,16 @@ impl Decider<'_> {
             }
             Resolution::Result(value) => self.resolved_with(slot, value),
         }
+        self.keep_budget(slot);
     }
 
     /// A person gives the result: a tool result as it is, anything else as structured content.
     fn resolved_with(&mut self, slot: Slot, value: Value) {
         let is_result = value.get("content").is_some_and(Value::is_array);
         if is_result {
-            let output = match read_result(Reading::ContentMap, &Arc::new(value.clone())) {
+            let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
+            self.count_usage(slot.attempt(attempts.saturating_sub(1)), &value);
+            let output = match read_result(self.reading(slot), &Arc::new(value.clone())) {
                 Output::Structured => value.get("structuredContent").cloned().unwrap_or(value),
                 Output::Value(value) => Value::clone(&value),
                 Output::Nothing => Value::Null,

@@ -87,7 +87,7 @@ impl Decider<'_> {
         });
     }
 
-    fn cancel_active(&mut self) {
+    pub(super) fn cancel_active(&mut self) {
         let active: Vec<u32> = self.state.active.iter().copied().collect();
         for step in active {
             self.cancel_calls(step);

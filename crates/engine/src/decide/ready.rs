@@ -84,9 +84,14 @@ impl Decider<'_> {
     /// Steps in flight finish; everything that has not started is skipped.
     fn skip_rest(&mut self, after: u32) {
         let reason = format!("declined at {}", self.state.step_name(after));
+        self.skip_pending(&reason);
+    }
+
+    /// Everything that has not started is skipped, for this reason.
+    pub(super) fn skip_pending(&mut self, reason: &str) {
         for step in 0..u32::try_from(self.state.steps.len()).unwrap_or(u32::MAX) {
             if self.state.step(step).status.0 == Status::Pending {
-                self.skip(step, reason.clone());
+                self.skip(step, reason.to_owned());
             }
         }
     }

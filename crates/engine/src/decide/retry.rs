@@ -61,6 +61,7 @@ impl Decider<'_> {
             .and_then(|item| step.each.as_ref()?.states.get(item as usize));
         let deadlines = [
             self.state.deadline,
+            self.state.budget_ends(),
             step.deadline,
             item.and_then(|item| item.deadline),
         ];

@@ -10,6 +10,7 @@ use crate::outstanding::next_due;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Run,
+    Budget,
     Step(u32),
     Call(CallId),
     Question(u32),
@@ -26,6 +27,7 @@ impl Decider<'_> {
             let Some(what) = self.due_at(due) else { return };
             match what {
                 Due::Run => self.run_timed_out(),
+                Due::Budget => self.time_used_up(),
                 Due::Step(step) => self.step_timed_out(step),
                 Due::Call(call) => self.call_timed_out(call),
                 Due::Question(step) => self.question_timed_out(step),
@@ -35,12 +37,29 @@ impl Decider<'_> {
         }
     }
 
-    fn due_at(&self, due: Timestamp) -> Option<Due> {
+    /// Ends a run whose own time is over, before anything is begun again for it.
+    pub(super) fn end_if_over(&mut self) {
+        match self.run_due_at(self.now) {
+            Some(Due::Run) => self.run_timed_out(),
+            Some(Due::Budget) => self.time_used_up(),
+            Some(Due::Step(_) | Due::Call(_) | Due::Question(_) | Due::Retry(_)) | None => {}
+        }
+    }
+
+    fn run_due_at(&self, due: Timestamp) -> Option<Due> {
         let is_due = |deadline: Option<Timestamp>| deadline.is_some_and(|deadline| deadline <= due);
-        let state = &self.state;
-        if is_due(state.deadline) && state.clock_stopped.is_none() {
+        if is_due(self.state.deadline) && self.state.clock_stopped.is_none() {
             return Some(Due::Run);
         }
+        is_due(self.state.budget_ends()).then_some(Due::Budget)
+    }
+
+    fn due_at(&self, due: Timestamp) -> Option<Due> {
+        let is_due = |deadline: Option<Timestamp>| deadline.is_some_and(|deadline| deadline <= due);
+        if let Some(over) = self.run_due_at(due) {
+            return Some(over);
+        }
+        let state = &self.state;
         // A question has the deadline of its step, and says more about it.
         let question = state
             .questions

@@ -1,6 +1,7 @@
 //! The driver on a paused clock, and waking up. What is decided is tested by the cases and the simulator of `testkit`.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod bounds;
 mod driver;
 mod plan;
 mod resume;

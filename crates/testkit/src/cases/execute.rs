@@ -26,11 +26,12 @@ pub(super) enum Run {
 
 pub(super) fn execute(case: &Case) -> Result<Run, String> {
     let source = case.block("yaml").ok_or("the case has no `yaml` block")?;
-    let workflow = workflow(source)?;
+    let mut workflow = workflow(source)?;
     let world = match case.block("script") {
         Some(text) => script::read(text)?,
         None => script::read("{}")?,
     };
+    workflow.policy.budget.clone_from(&world.budget);
     let plan = bind(&workflow, &catalog(&workflow, &world)?)
         .map_err(|unbound| format!("not bound: {unbound:?}"))?;
     let input = match Parameters::new(workflow.inputs.clone()).accept(world.params.clone()) {

@@ -4,6 +4,7 @@ use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::event::{Answer, AnswerAction, Resolution};
 use onecall_engine::failure::Code;
 use onecall_engine::scripted::{Incident, Reply, ReplyKind, Response, Script};
+use onecall_workflow::policy::Budget;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ pub(super) struct World {
     pub(super) script: Script,
     /// Definitions of tools by name: `readOnly`, `idempotent`, `input`, `output`.
     pub(super) catalog: Map<String, Value>,
+    pub(super) budget: Option<Budget>,
 }
 
 type Read<T> = Result<T, String>;
@@ -28,6 +30,7 @@ pub(super) fn read(text: &str) -> Read<World> {
         match key.as_str() {
             "params" => world.params.clone_from(value),
             "seed" => world.script.seed = value.as_u64().unwrap_or(0),
+            "budget" => world.budget = Some(budget(value)?),
             "catalog" => world.catalog.clone_from(object(value)?),
             "tools" => {
                 for (name, replies) in object(value)? {
@@ -49,6 +52,20 @@ pub(super) fn read(text: &str) -> Read<World> {
         }
     }
     Ok(world)
+}
+
+fn budget(value: &Value) -> Read<Budget> {
+    let mut budget = Budget::default();
+    for (key, value) in object(value)? {
+        match key.as_str() {
+            "calls" => budget.calls = value.as_u64(),
+            "cost_usd" => budget.cost_usd = value.as_f64(),
+            "tokens" => budget.tokens = value.as_u64(),
+            "time" => budget.time = Some(duration(value)?),
+            other => return Err(format!("a budget has no `{other}`")),
+        }
+    }
+    Ok(budget)
 }
 
 fn object(value: &Value) -> Read<&Map<String, Value>> {

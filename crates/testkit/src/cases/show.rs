@@ -168,6 +168,23 @@ pub(super) fn events(played: &Played) -> String {
     lines.collect()
 }
 
+fn step_end(what: &What) -> String {
+    let What::StepEnded {
+        status,
+        defaulted,
+        reason,
+        failure,
+        ..
+    } = what
+    else {
+        return String::new();
+    };
+    let default = if *defaulted { " with its default" } else { "" };
+    let code = failure.as_ref().map(|failure| failure.code.to_string());
+    let why = reason.clone().or(code).map(|why| format!(": {why}"));
+    format!("{}{default}{}", status.as_str(), why.unwrap_or_default())
+}
+
 fn line(state: &State, event: &Event) -> String {
     let step_name = |step: u32| state.step_name(step);
     match &event.what {
@@ -183,6 +200,12 @@ fn line(state: &State, event: &Event) -> String {
             };
             format!("{} {what}", name(state, call.slot()))
         }
+        What::Used { call, total, .. } => format!(
+            "{} used, in all {} and {} tokens",
+            name(state, call.slot()),
+            total.cost,
+            total.tokens
+        ),
         What::RetryAt { call, due } => {
             let due = duration(due.since(state.started));
             format!("{} waits until {due}", name(state, call.slot()))
@@ -193,22 +216,7 @@ fn line(state: &State, event: &Event) -> String {
         What::ItemEnded {
             step, item, status, ..
         } => format!("{}[{item}] {}", step_name(*step), status.as_str()),
-        What::StepEnded {
-            step,
-            status,
-            defaulted,
-            reason,
-            failure,
-            ..
-        } => {
-            let default = if *defaulted { " with its default" } else { "" };
-            let why = reason.as_ref().map(|reason| format!(": {reason}"));
-            let code = failure
-                .as_ref()
-                .map(|failure| format!(": {}", failure.code));
-            let why = why.or(code).unwrap_or_default();
-            format!("{} {}{default}{why}", step_name(*step), status.as_str())
-        }
+        What::StepEnded { step, .. } => format!("{} {}", step_name(*step), step_end(&event.what)),
         What::QuestionAsked { step, round, .. } => {
             format!("{} asked, round {round}", step_name(*step))
         }

@@ -140,6 +140,7 @@ fn result(slot: Slot) -> Value {
     json!({
         "content": [{ "type": "text", "text": value.to_string() }],
         "structuredContent": { "value": value },
+        "_meta": { "dev.onecall/usage": { "cost_usd": 0.1, "tokens": 10 + slot.step } },
     })
 }
 

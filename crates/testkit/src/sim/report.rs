@@ -28,10 +28,11 @@ impl Point {
 }
 
 /// Every kind of event, in the order of the table.
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 20] = [
     "run_started",
     "attempt_started",
     "attempt_ended",
+    "used",
     "retry_at",
     "items_are",
     "item_ended",

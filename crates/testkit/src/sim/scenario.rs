@@ -178,16 +178,35 @@ fn policy(dice: &mut Dice, mood: &Mood) -> Run {
         limit,
         while_asking,
     });
-    let budget = (!mood.is_timely && dice.chance(10)).then(|| Budget {
-        calls: Some(1 + dice.below(6)),
-        ..Budget::default()
-    });
     Run {
         timeout,
         steps_parallel_max: dice.pick(&[None, Some(1), Some(2), Some(10)]),
         all_failed: dice.pick(&[AllFailed::Completes, AllFailed::Fails]),
-        budget,
+        budget: dice.chance(15).then(|| budget(dice, mood)),
         ..Run::default()
+    }
+}
+
+/// How often calls are made and how long they take depends on time; what their results cost does not.
+fn budget(dice: &mut Dice, mood: &Mood) -> Budget {
+    let none = Budget::default();
+    match dice.below(if mood.is_timely { 2 } else { 4 }) {
+        0 => Budget {
+            cost_usd: Some(dice.pick(&[0.0, 0.1, 0.2, 0.3, 0.5])),
+            ..none
+        },
+        1 => Budget {
+            tokens: Some(dice.below(70)),
+            ..none
+        },
+        2 => Budget {
+            calls: Some(1 + dice.below(6)),
+            ..none
+        },
+        _ => Budget {
+            time: Some(Duration::from_millis(dice.below(20_000))),
+            ..none
+        },
     }
 }
 

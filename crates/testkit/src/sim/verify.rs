@@ -1,5 +1,7 @@
 //! The promises, checked against what was stored and what the tools saw.
 
+mod bounds;
+
 use super::Break;
 use super::backend::is_keyed;
 use super::harness::Performance;
@@ -42,6 +44,7 @@ pub(super) fn first_fault(
         .or_else(|| skips(scenario, &performance.events))
         .or_else(|| aborts(scenario, &performance.events))
         .or_else(|| retries(scenario, &performance.events))
+        .or_else(|| bounds::first_fault(scenario, &performance.events))
         .or_else(|| base.and_then(|base| same_end(scenario, performance, base)))
 }
 

@@ -3,7 +3,7 @@
 use crate::progress::{duration, sign};
 use onecall_engine::event::Outcome;
 use onecall_engine::identity::Timestamp;
-use onecall_runtime::history::{AttemptHistory, RunHistory, StepHistory};
+use onecall_runtime::history::{AttemptHistory, RunHistory, StepHistory, UsedUp};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ pub(crate) fn lines(history: &RunHistory) -> Vec<String> {
         format!("state    {}", summary.phase.as_str()),
         format!("started  {}", summary.created.to_rfc3339()),
         format!("took     {}", duration(took)),
+        format!("used     {}", used(&history.used)),
         format!("input    {}", short(&history.input)),
     ];
     if let Some(failure) = &summary.failure {
@@ -44,6 +45,17 @@ pub(crate) fn lines(history: &RunHistory) -> Vec<String> {
     }
     lines.extend(history.notes.iter().map(|note| format!("note     {note}")));
     lines
+}
+
+/// Calls, and what they reported to have cost, where any did.
+fn used(used: &UsedUp) -> String {
+    let calls = match used.calls {
+        1 => "1 call".to_owned(),
+        calls => format!("{calls} calls"),
+    };
+    let cost = (used.cost_usd > 0.0).then(|| format!(" · ${}", used.cost_usd));
+    let tokens = (used.tokens > 0).then(|| format!(" · {} tokens", used.tokens));
+    [Some(calls), cost, tokens].into_iter().flatten().collect()
 }
 
 fn step_lines(step: &StepHistory, width: usize, from: Timestamp, took: Duration) -> Vec<String> {

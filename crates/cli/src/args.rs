@@ -1,5 +1,8 @@
 //! The command line as written. What the flags mean is in `wire` and in each command.
 
+use crate::command::completions::CompletionsArgs;
+use crate::command::connect::ConnectArgs;
+use crate::command::doctor::DoctorArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -59,6 +62,12 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Explain a diagnostic code
     Explain(ExplainArgs),
+    /// Enter these files in the configuration of a desktop client
+    Connect(ConnectArgs),
+    /// Look at everything a working set-up needs, and say what to mend
+    Doctor(DoctorArgs),
+    /// Print a script that completes commands and flags in a shell
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -100,13 +109,19 @@ pub(crate) enum CheckFormat {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
+)]
 pub(crate) struct CallArgs {
-    /// Paths, then the tool, then arguments: `key=text` or `key:=json`
-    #[arg(required = true, value_name = "PATH… TOOL KEY=VALUE…")]
+    /// Paths or the URL of a server, then the tool, then arguments: `key=text` or `key:=json`
+    #[arg(required = true, value_name = "PATH|URL… TOOL KEY=VALUE…")]
     pub(crate) words: Vec<String>,
     /// All arguments as one JSON object, or `-` to read it from stdin
     #[arg(long, value_name = "JSON")]
     pub(crate) args_json: Option<String>,
+    /// Show what would run, with the first arguments, and call nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

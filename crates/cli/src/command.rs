@@ -2,7 +2,10 @@
 
 pub(crate) mod call;
 pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod connect;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod render;

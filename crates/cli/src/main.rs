@@ -1,12 +1,16 @@
 //! The binary `onecall`: builds everything and hands it over. Commands are in `command/`.
 
 mod args;
+mod client_file;
+mod clients;
 mod command;
 mod demo_files;
 mod exit;
 mod input;
 mod print;
 mod progress;
+mod terminal;
+mod tree;
 mod values;
 mod wire;
 
@@ -51,6 +55,9 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => command::render::run(&args),
         Command::Schema(args) => Ok(command::schema::run(&args)),
         Command::Explain(args) => Ok(command::explain::run(&args)),
+        Command::Connect(args) => command::connect::run(&args),
+        Command::Doctor(args) => on_runtime(command::doctor::run(args)),
+        Command::Completions(args) => Ok(command::completions::run(&args)),
         Command::Call(args) => on_runtime(command::call::run(args)),
         Command::Serve(args) => on_runtime(command::serve::run(args)),
         Command::Runs(command) => on_runtime(command::runs::run(command)),

@@ -1,24 +1,58 @@
-//! The progress of a run as lines on stderr: one when a step starts, one when it ends.
+//! The progress of a run on stderr: a living picture on a terminal (`tree`), elsewhere a line when a step
+//! starts and one when it ends.
 
 use crate::print;
+use crate::tree::Tree;
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_runtime::runs::{Seen, Standing};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+/// Whichever fits where stderr goes.
+pub(crate) enum Progress {
+    Tree(Tree),
+    Lines(Lines),
+}
+
+impl Progress {
+    pub(crate) fn new(run: &RunId, steps: &[String]) -> Self {
+        print::err(format!("run {run}"));
+        match Tree::new(steps) {
+            Some(tree) => Self::Tree(tree),
+            None => Self::Lines(Lines::default()),
+        }
+    }
+
+    pub(crate) fn show(&mut self, seen: Arc<Seen>) {
+        match self {
+            Self::Tree(tree) => tree.show(seen),
+            Self::Lines(lines) => lines.show(&seen),
+        }
+    }
+
+    /// Something else was written in between.
+    pub(crate) fn go_on(&mut self) {
+        if let Self::Tree(tree) = self {
+            tree.draw_anew();
+        }
+    }
+
+    /// Nothing more will be shown.
+    pub(crate) fn finish(&self) {
+        if let Self::Tree(tree) = self {
+            tree.finish();
+        }
+    }
+}
+
+#[derive(Default)]
 pub(crate) struct Lines {
     started: BTreeMap<u32, Timestamp>,
 }
 
 impl Lines {
-    pub(crate) fn new(run: &RunId) -> Self {
-        print::err(format!("run {run}"));
-        Self {
-            started: BTreeMap::new(),
-        }
-    }
-
     pub(crate) fn show(&mut self, seen: &Seen) {
         for event in &seen.events {
             self.line(event, &seen.steps);

@@ -3,7 +3,7 @@
 use crate::args::StoreArgs;
 use crate::print;
 use anyhow::{Context, bail};
-use onecall_config::settings::{Server, Settings};
+use onecall_config::settings::{Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
@@ -42,6 +42,30 @@ impl Loaded {
 
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     Ok(understand(sources::collect(paths)?))
+}
+
+pub(crate) fn is_url(word: &str) -> bool {
+    word.starts_with("http://") || word.starts_with("https://")
+}
+
+/// A server elsewhere, as if a file named it as the only backend; its tools keep their names.
+pub(crate) fn load_url(url: &str) -> Loaded {
+    let mut collected = sources::Collected::default();
+    let text = serde_json::json!({ "mcpServers": { "server": { "url": url } } });
+    let source = collected.sources.add("the command line", text.to_string());
+    collected.inputs.push(onecall_config::Input {
+        source,
+        named: true,
+    });
+    let mut loaded = understand(collected);
+    for server in loaded
+        .settings
+        .iter_mut()
+        .flat_map(|settings| &mut settings.servers)
+    {
+        server.aggregation.strategy = Strategy::Priority { order: Vec::new() };
+    }
+    loaded
 }
 
 pub(crate) fn understand(collected: sources::Collected) -> Loaded {

@@ -268,7 +268,7 @@ async fn call_workflow(
 }
 
 /// Names the backends that have not come up, each with its last reason.
-fn unreachable_text(runtime: &Runtime) -> String {
+pub(crate) fn unreachable_text(runtime: &Runtime) -> String {
     let down = runtime
         .backends()
         .into_iter()
@@ -287,7 +287,7 @@ fn unreachable_text(runtime: &Runtime) -> String {
     format!("a backend this workflow needs cannot be reached yet; {reasons}")
 }
 
-fn list(faults: &[SchemaFault]) -> String {
+pub(crate) fn list(faults: &[SchemaFault]) -> String {
     faults
         .iter()
         .map(ToString::to_string)

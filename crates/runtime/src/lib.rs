@@ -6,6 +6,7 @@ pub mod calls;
 pub mod history;
 mod identity;
 mod merge;
+pub mod preview;
 pub mod publish;
 pub mod questions;
 pub mod result;

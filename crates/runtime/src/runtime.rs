@@ -176,7 +176,8 @@ impl Runtime {
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,
             observer,
-            parks: durability != Durability::None,
+            // Nobody would wake a run that a one-shot command gives back.
+            parks: durability != Durability::None && self.inner.resumes,
         }
     }
 

@@ -16,6 +16,7 @@ mod tests;
 mod validators;
 
 pub(crate) use convert::number_text;
+pub use graph::is_sensitive;
 pub use schema_fault::SchemaFault;
 pub use sensitive::{MASK, mask};
 

@@ -1,10 +1,20 @@
 //! `onecall call`: one call of a workflow or tool; progress on stderr, the result as JSON on stdout.
+//! Questions are asked in the terminal where there is one.
+
+mod dry_run;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
 use crate::input::read_text;
-use crate::{print, progress, values, wire};
+use crate::progress::{self, Progress};
+use crate::terminal::{self, Terminal};
+use crate::{print, values, wire};
+use onecall_backends::BackendState;
+use onecall_engine::identity::RunId;
 use onecall_runtime::calls::{Moved, Reply, Request, RunHandle};
+use onecall_runtime::publish::Published;
+use onecall_runtime::questions::{AnswerError, Answered, Follower};
+use onecall_runtime::runs::Asked;
 use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -16,14 +26,21 @@ const STDIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let words = Words::split(&args.words)?;
     let arguments = arguments(&args, &words.rest)?;
-    let loaded = wire::load(&words.paths)?;
+    let loaded = match &words.url {
+        Some(url) => wire::load_url(url),
+        None => wire::load(&words.paths)?,
+    };
     wire::report(&loaded);
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }
     let journal = wire::open_store(&args.store, &loaded)?;
     let runtime = wire::start(loaded, journal, false).await?;
-    let exit = call(&runtime, &words.tool, arguments).await;
+    let exit = if args.dry_run {
+        dry_run::run(&runtime, &words.tool, arguments).await
+    } else {
+        call(&runtime, &words.tool, arguments).await
+    };
     runtime.shutdown(Duration::from_millis(100)).await;
     exit
 }
@@ -31,6 +48,8 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
 /// The words of the command line, told apart.
 struct Words {
     paths: Vec<PathBuf>,
+    /// A server that runs elsewhere, instead of paths.
+    url: Option<String>,
     tool: String,
     rest: Vec<String>,
 }
@@ -53,6 +72,16 @@ impl Words {
             };
             return Err(usage(text));
         }
+        if let [url] = paths
+            && wire::is_url(url)
+        {
+            return Ok(Self {
+                paths: Vec::new(),
+                url: Some(url.clone()),
+                tool: tool.clone(),
+                rest: rest.to_vec(),
+            });
+        }
         if let Some(word) = paths.iter().find(|path| !Path::new(path).exists()) {
             let text =
                 format!("`{word}` is neither a file nor a directory; arguments are `key=value`");
@@ -60,6 +89,7 @@ impl Words {
         }
         Ok(Self {
             paths: paths.iter().map(PathBuf::from).collect(),
+            url: None,
             tool: tool.clone(),
             rest: rest.to_vec(),
         })
@@ -90,21 +120,11 @@ async fn call(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result
     let published = runtime.settled().await;
     let known = published.find(tool).is_some() || published.withheld_reason(tool).is_some();
     if !known {
-        let names = published.tools.iter().map(|tool| tool.name.as_str());
-        let near = onecall_source::suggest(tool, names.clone());
-        print::err(format!("error: no tool is named `{tool}`"));
-        match near {
-            Some(near) => print::err(format!("  = help: a tool named `{near}` exists")),
-            None => print::err(format!(
-                "  = help: published: {}",
-                names.collect::<Vec<_>>().join(", ")
-            )),
-        }
-        return Ok(Exit::NothingSelected);
+        return Ok(unknown(runtime, &published, tool));
     }
     match runtime.call(Request::new(tool, arguments)).await {
         Reply::Result(result) => print_result(&result),
-        Reply::Started(handle) => follow(handle).await,
+        Reply::Started(handle) => follow(runtime, handle).await,
         Reply::Rpc { code, message, .. } => {
             print::err(format!("error: the backend answered {code}: {message}"));
             Ok(Exit::Failed)
@@ -113,28 +133,95 @@ async fn call(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result
     }
 }
 
-async fn follow(mut handle: RunHandle) -> anyhow::Result<Exit> {
-    let mut progress = progress::Lines::new(&handle.id);
+fn unknown(runtime: &Runtime, published: &Published, tool: &str) -> Exit {
+    let mut is_down = false;
+    for status in runtime.backends() {
+        if let BackendState::Down { reason, .. } = status.state {
+            print::err(format!("error: backend `{}`: {reason}", status.name));
+            is_down = true;
+        }
+    }
+    if is_down {
+        return Exit::Unreachable;
+    }
+    let names = published.tools.iter().map(|tool| tool.name.as_str());
+    print::err(format!("error: no tool is named `{tool}`"));
+    match onecall_source::suggest(tool, names.clone()) {
+        Some(near) => print::err(format!("  = help: a tool named `{near}` exists")),
+        None => print::err(format!(
+            "  = help: published: {}",
+            names.collect::<Vec<_>>().join(", ")
+        )),
+    }
+    Exit::NothingSelected
+}
+
+async fn follow(runtime: &Runtime, handle: RunHandle) -> anyhow::Result<Exit> {
+    let run = handle.id.clone();
+    let mut progress = Progress::new(&run, &handle.standing().steps);
+    let mut follower = Follower::new(runtime.clone(), handle);
     let stop = wire::stop_on_signals();
-    let standing = loop {
-        tokio::select! {
-            moved = handle.moved() => match moved {
-                Moved::Events(seen) => progress.show(&seen),
-                Moved::Rests(standing) => break standing,
-            },
-            () = stop.cancelled() => {
-                handle.cancel("interrupted").await;
-                let _ = handle.result().await;
-                print::err(format!("run {} was cancelled", handle.id));
-                return Ok(Exit::Interrupted);
+    loop {
+        let moved = tokio::select! {
+            moved = follower.moved() => moved,
+            () = stop.cancelled() => return Ok(interrupted(&mut follower).await),
+        };
+        let standing = match moved {
+            Moved::Events(seen) => {
+                progress.show(seen);
+                continue;
             }
+            Moved::Rests(standing) => standing,
+        };
+        if let Some(result) = standing.result {
+            progress.finish();
+            return print_result(&result);
+        }
+        let question = standing
+            .questions
+            .first()
+            .filter(|_| terminal::is_possible());
+        let Some(question) = question else {
+            progress.finish();
+            progress::waiting(&standing);
+            return Ok(Exit::Waiting);
+        };
+        progress.finish();
+        tokio::select! {
+            answered = ask(runtime, &run, question) => answered?,
+            () = stop.cancelled() => return Ok(interrupted(&mut follower).await),
+        }
+        progress.go_on();
+    }
+}
+
+async fn interrupted(follower: &mut Follower) -> Exit {
+    follower.cancel("interrupted").await;
+    while let Moved::Events(_) = follower.moved().await {}
+    print::err(format!("run {} was cancelled", follower.run));
+    Exit::Interrupted
+}
+
+/// Asks the person at the terminal, unless somebody else answers first.
+async fn ask(runtime: &Runtime, run: &RunId, question: &Asked) -> anyhow::Result<()> {
+    let put = question.clone();
+    let person = tokio::task::spawn_blocking(move || terminal::ask(&put, &mut Terminal::new()));
+    let given = tokio::select! {
+        given = person => given??,
+        () = runtime.settles(run, &question.step, question.round) => {
+            print::err("the question is open no longer");
+            return Ok(());
         }
     };
-    if let Some(result) = standing.result {
-        return print_result(&result);
+    match runtime.answer(run, given).await {
+        Ok(Answered::Taken) => {}
+        Ok(Answered::AskedAgain { reason }) => print::err(format!("asked again: {reason}")),
+        Err(error @ (AnswerError::NotAsked { .. } | AnswerError::Otherwise { .. })) => {
+            print::err(format!("{error}"));
+        }
+        Err(error) => return Err(error.into()),
     }
-    progress::waiting(&standing);
-    Ok(Exit::Waiting)
+    Ok(())
 }
 
 /// The structured result, or the text, on stdout; a failure's text on stderr.

@@ -1,9 +1,11 @@
 //! Tests of the binary `onecall` as a user meets it: real processes, real files, a real client.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod call;
 mod check;
 mod readme;
 mod render;
 mod runs;
+mod setup;
 mod skeleton;
 mod support;

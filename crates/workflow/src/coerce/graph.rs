@@ -450,7 +450,7 @@ fn texts(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-fn is_sensitive(object: &Map<String, Value>) -> bool {
+pub fn is_sensitive(object: &Map<String, Value>) -> bool {
     let says = |key: &str| object.get(key) == Some(&Value::Bool(true));
     says("writeOnly")
         || says("x-sensitive")

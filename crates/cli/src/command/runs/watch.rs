@@ -3,11 +3,13 @@
 use super::{find, open};
 use crate::args::RunsWatchArgs;
 use crate::exit::Exit;
-use crate::{print, progress, wire};
+use crate::progress::Progress;
+use crate::{print, wire};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
 use onecall_runtime::runs::{Seen, names_of};
 use onecall_runtime::tend::fold;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the store is looked at; the run may be driven by a process we cannot hear from.
@@ -17,7 +19,7 @@ pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
     let run = find(&*journal, &args.run).await?;
     let stop = wire::stop_on_signals();
-    let mut lines = progress::Lines::new(&run);
+    let mut progress = None;
     let mut shown = 0;
     loop {
         let Some(stored) = journal.load(&run).await? else {
@@ -27,11 +29,12 @@ pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
             let steps = names_of(&fold(&run, &stored)?);
             let events = stored.events[shown..].to_vec();
             shown = stored.events.len();
-            lines.show(&Seen {
+            let progress = progress.get_or_insert_with(|| Progress::new(&run, &steps));
+            progress.show(Arc::new(Seen {
                 run: run.clone(),
                 events,
                 steps,
-            });
+            }));
         }
         match stored.summary.phase {
             Phase::Running => {}

@@ -1,0 +1,212 @@
+//! The file in which a desktop client lists MCP servers: JSON with comments, changed in place.
+//! What the user wrote around the one entry, comments and layout included, stays as it was.
+
+use crate::input::read_text;
+use anyhow::{Context, bail};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// Limit: bytes of a client's file.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct ClientFile {
+    path: PathBuf,
+    text: String,
+    root: CstRootNode,
+}
+
+/// What setting an entry came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    Added,
+    Replaced,
+}
+
+impl ClientFile {
+    /// Reads the file; one that does not exist is an empty one.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let text = if path.exists() {
+            read_text(path, BYTES_MAX)?
+        } else {
+            String::new()
+        };
+        let root = CstRootNode::parse(&text, &ParseOptions::default())
+            .with_context(|| format!("`{}` is not JSON", path.display()))?;
+        if root.value().is_some() && root.object_value().is_none() {
+            bail!("`{}` does not hold a JSON object", path.display());
+        }
+        let path = path.to_owned();
+        Ok(Self { path, text, root })
+    }
+
+    /// The servers it lists, by name.
+    pub(crate) fn servers(&self, key: &str) -> Map<String, Value> {
+        let value = self
+            .root
+            .object_value()
+            .and_then(|root| root.get(key))
+            .and_then(|servers| servers.to_serde_value());
+        match value {
+            Some(Value::Object(servers)) => servers,
+            _ => Map::new(),
+        }
+    }
+
+    /// Puts an entry under this name.
+    pub(crate) fn set(&self, key: &str, name: &str, entry: &Value) -> anyhow::Result<Change> {
+        let known = self.servers(key);
+        if known.get(name) == Some(entry) {
+            return Ok(Change::None);
+        }
+        let root = self.root.object_value_or_set();
+        let Some(servers) = root.object_value_or_create(key) else {
+            bail!("`{key}` in `{}` is not an object", self.path.display());
+        };
+        put(&servers, name, input(entry));
+        Ok(if known.contains_key(name) {
+            Change::Replaced
+        } else {
+            Change::Added
+        })
+    }
+
+    /// The file as it would be written.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = self.root.to_string();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Writes the file whole, after keeping what was there. Returns where that is kept.
+    pub(crate) fn write(&self, stamp: &str) -> anyhow::Result<Option<PathBuf>> {
+        let shown = self.path.display();
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
+        }
+        let beside = |ending: &str| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let backup = beside(&format!(".{stamp}.bak"));
+        let is_there = self.path.exists();
+        if is_there {
+            std::fs::write(&backup, &self.text)
+                .with_context(|| format!("cannot keep `{shown}` as `{}`", backup.display()))?;
+        }
+        let fresh = beside(".new");
+        std::fs::write(&fresh, self.to_text())
+            .with_context(|| format!("cannot write `{}`", fresh.display()))?;
+        if is_there {
+            // Such files hold keys: neither the new one nor the backup may be readable by more people.
+            let permissions = std::fs::metadata(&self.path)?.permissions();
+            std::fs::set_permissions(&backup, permissions.clone())?;
+            std::fs::set_permissions(&fresh, permissions)?;
+        }
+        std::fs::rename(&fresh, &self.path).with_context(|| format!("cannot write `{shown}`"))?;
+        Ok(is_there.then_some(backup))
+    }
+}
+
+fn put(servers: &CstObject, name: &str, entry: CstInputValue) {
+    match servers.get(name) {
+        Some(known) => known.set_value(entry),
+        None => {
+            servers.append(name, entry);
+        }
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(entries) => CstInputValue::Object(
+            entries
+                .iter()
+                .map(|(key, value)| (key.clone(), input(value)))
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const WRITTEN: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"time\": { \"command\": \"uvx\" }, // clock\n  },\n  \"theme\": \"dark\"\n}\n";
+
+    #[test]
+    fn an_entry_is_added_and_the_rest_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.json");
+        std::fs::write(&path, WRITTEN).unwrap();
+        let file = ClientFile::open(&path).unwrap();
+        let entry = json!({ "command": "onecall", "args": ["serve"] });
+        assert_eq!(
+            file.set("mcpServers", "onecall", &entry).unwrap(),
+            Change::Added
+        );
+        let backup = file.write("then").unwrap().unwrap();
+        assert_eq!(std::fs::read_to_string(backup).unwrap(), WRITTEN);
+
+        let again = ClientFile::open(&path).unwrap();
+        assert_eq!(again.servers("mcpServers")["onecall"], entry);
+        assert_eq!(again.servers("mcpServers")["time"]["command"], "uvx");
+        for kept in ["// mine", "// clock", "\"theme\": \"dark\""] {
+            assert!(again.text.contains(kept), "{}", again.text);
+        }
+        assert_eq!(
+            again.set("mcpServers", "onecall", &entry).unwrap(),
+            Change::None
+        );
+        let other = json!({ "url": "http://127.0.0.1:4483/mcp" });
+        assert_eq!(
+            again.set("mcpServers", "onecall", &other).unwrap(),
+            Change::Replaced
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/mcp.json");
+        let file = ClientFile::open(&path).unwrap();
+        file.set("servers", "onecall", &json!({ "type": "stdio" }))
+            .unwrap();
+        assert_eq!(file.write("then").unwrap(), None);
+        let read: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(
+            read,
+            json!({ "servers": { "onecall": { "type": "stdio" } } })
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.json");
+        for broken in ["[1]", "{", "{\"mcpServers\": }"] {
+            std::fs::write(&path, broken).unwrap();
+            assert!(ClientFile::open(&path).is_err(), "{broken}");
+        }
+        std::fs::write(&path, "{\"mcpServers\": 3}").unwrap();
+        let file = ClientFile::open(&path).unwrap();
+        assert!(file.set("mcpServers", "a", &json!({})).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! `onecall connect`: enters these files, or a running server, in the configuration of a desktop client.
+
+use crate::client_file::{Change, ClientFile};
+use crate::clients::{Client, Folders};
+use crate::exit::{Exit, usage};
+use crate::{print, wire};
+use anyhow::Context;
+use clap::Args;
+use onecall_runtime::now;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall connect claude onecall.yaml\n  onecall connect cursor . --name work\n  onecall connect vscode --url http://127.0.0.1:4483/mcp\n  onecall connect claude-code . --print"
+)]
+pub(crate) struct ConnectArgs {
+    #[arg(value_enum)]
+    client: Client,
+    /// Files or directories that the client shall serve, as for `onecall serve`
+    #[arg(required_unless_present = "url", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Reach a server that runs already instead of starting one
+    #[arg(long, conflicts_with = "paths")]
+    url: Option<String>,
+    /// The name of the entry
+    #[arg(long, default_value = "onecall")]
+    name: String,
+    /// Change the file for everything this user opens, not the one of this folder
+    #[arg(long)]
+    user: bool,
+    /// Change this file
+    #[arg(long, value_name = "FILE", conflicts_with = "user")]
+    file: Option<PathBuf>,
+    /// Print the file as it would be, and change nothing
+    #[arg(long)]
+    print: bool,
+}
+
+pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
+    let client = args.client;
+    let Some(entry) = entry(args)? else {
+        return Ok(Exit::Failed);
+    };
+    let path = target(args)?;
+    let file = ClientFile::open(&path)?;
+    let change = file.set(client.key(), &args.name, &entry)?;
+    if args.print {
+        print::out(file.to_text().trim_end());
+        return Ok(Exit::Ok);
+    }
+    let shown = path.display();
+    let what = match change {
+        Change::None => {
+            print::err(format!("`{shown}` has this entry already; nothing changed"));
+            return Ok(Exit::Ok);
+        }
+        Change::Added => "added to",
+        Change::Replaced => "replaced in",
+    };
+    let backup = file.write(&now().to_rfc3339().replace(':', ""))?;
+    print::err(format!("`{}` {what} `{shown}`", args.name));
+    if let Some(backup) = backup {
+        print::err(format!("what was there is kept as `{}`", backup.display()));
+    }
+    print::err(format!("restart {} to see it", client.title()));
+    Ok(Exit::Ok)
+}
+
+/// What the client is told; `None` where the files have faults, which are reported.
+fn entry(args: &ConnectArgs) -> anyhow::Result<Option<Value>> {
+    if let Some(url) = &args.url {
+        let Some(entry) = args.client.url_entry(url) else {
+            return Err(usage(format!(
+                "{} starts servers itself; give the paths instead of --url",
+                args.client.title()
+            )));
+        };
+        return Ok(Some(entry));
+    }
+    let loaded = wire::load(&args.paths)?;
+    if loaded.diagnostics.has_errors() {
+        wire::report(&loaded);
+        return Ok(None);
+    }
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
+    for path in &args.paths {
+        words.push(absolute(path)?.display().to_string());
+    }
+    Ok(Some(args.client.stdio_entry(&program, &words)))
+}
+
+/// A client starts its servers in a folder of its own, so paths must stand on their own.
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("cannot resolve `{}`", path.display()))
+}
+
+fn target(args: &ConnectArgs) -> anyhow::Result<PathBuf> {
+    if let Some(file) = &args.file {
+        return Ok(file.clone());
+    }
+    let folder = std::env::current_dir().context("cannot tell the current folder")?;
+    let of_project = args.client.project_file(&folder).filter(|_| !args.user);
+    of_project
+        .or_else(|| args.client.user_file(&Folders::of_this_user()))
+        .ok_or_else(|| usage("no home folder is known; give --file FILE"))
+}

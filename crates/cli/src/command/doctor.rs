@@ -1,0 +1,280 @@
+//! `onecall doctor`: looks at everything a working set-up needs and says what to mend.
+//! Each subject has its own function and reports findings; nothing is changed.
+
+use crate::args::StoreArgs;
+use crate::client_file::ClientFile;
+use crate::clients::{self, Client, Folders};
+use crate::exit::Exit;
+use crate::{print, wire};
+use clap::Args;
+use onecall_backends::BackendState;
+use onecall_runtime::runtime::Runtime;
+use onecall_runtime::saved::SavedTools;
+use onecall_source::render;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long backends may take to connect and tell their tools.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Limit: characters of a tool's name that every known host takes.
+const NAME_CHARS_MAX: usize = 64;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall doctor\n  onecall doctor onecall.yaml\n  onecall doctor . --json"
+)]
+pub(crate) struct DoctorArgs {
+    /// Files or directories, as for `onecall serve`
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    Doubtful,
+    Bad,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Doubtful => "doubtful",
+            Self::Bad => "bad",
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Good => "✓",
+            Self::Doubtful => "!",
+            Self::Bad => "✗",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Finding {
+    subject: &'static str,
+    verdict: Verdict,
+    text: String,
+    help: Option<String>,
+}
+
+impl Finding {
+    fn new(subject: &'static str, verdict: Verdict, text: impl Into<String>) -> Self {
+        Self {
+            subject,
+            verdict,
+            text: text.into(),
+            help: None,
+        }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "subject": self.subject,
+            "verdict": self.verdict.word(),
+            "text": self.text,
+            "help": self.help,
+        })
+    }
+}
+
+pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
+    let mut findings = Vec::new();
+    if args.paths.is_empty() {
+        findings.push(store(&args.store, None));
+    } else {
+        served(&args, &mut findings).await?;
+    }
+    findings.extend(client_findings(&clients::existing(
+        &std::env::current_dir()?,
+        &Folders::of_this_user(),
+    )));
+    if args.json {
+        let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        print::out(serde_json::to_string_pretty(&all)?);
+    } else {
+        show(&findings);
+    }
+    let is_bad = findings
+        .iter()
+        .any(|finding| finding.verdict == Verdict::Bad);
+    Ok(if is_bad { Exit::Failed } else { Exit::Ok })
+}
+
+fn show(findings: &[Finding]) {
+    for finding in findings {
+        let sign = finding.verdict.sign();
+        print::out(format!("{sign} {:<9} {}", finding.subject, finding.text));
+        if let Some(help) = &finding.help {
+            print::out(format!("            = help: {help}"));
+        }
+    }
+}
+
+/// Files, store, backends and names of what the paths would serve.
+async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let loaded = wire::load(&args.paths)?;
+    let summary = render::summary(&loaded.diagnostics);
+    let has_errors = loaded.diagnostics.has_errors();
+    findings.push(match (has_errors, loaded.diagnostics.is_empty()) {
+        (true, _) => Finding::new("files", Verdict::Bad, summary).help("onecall check shows each"),
+        (false, false) => {
+            Finding::new("files", Verdict::Doubtful, summary).help("onecall check shows each")
+        }
+        (false, true) => Finding::new("files", Verdict::Good, "no faults"),
+    });
+    findings.push(store(&args.store, Some(&loaded)));
+    if has_errors {
+        return Ok(());
+    }
+    let in_memory = StoreArgs {
+        store: None,
+        ephemeral: true,
+    };
+    let journal = wire::open_store(&in_memory, &loaded)?;
+    let runtime = wire::start(loaded, journal, false).await?;
+    SavedTools::of(&runtime, PATIENCE).await;
+    findings.extend(backends(&runtime));
+    findings.extend(names(&runtime).await);
+    runtime.shutdown(Duration::ZERO).await;
+    Ok(())
+}
+
+fn store(args: &StoreArgs, loaded: Option<&wire::Loaded>) -> Finding {
+    let opened = match loaded {
+        Some(loaded) => wire::open_store(args, loaded),
+        None => wire::open_named_store(args),
+    };
+    match opened {
+        Ok(_) if args.ephemeral => Finding::new("store", Verdict::Good, "in memory"),
+        Ok(_) => Finding::new("store", Verdict::Good, "can be opened and written"),
+        Err(error) => Finding::new("store", Verdict::Bad, format!("{error:#}"))
+            .help("--store FILE names another, --ephemeral keeps runs in memory"),
+    }
+}
+
+fn backends(runtime: &Runtime) -> Vec<Finding> {
+    let statuses = runtime.backends();
+    let findings = statuses.iter().map(|status| {
+        let name = &status.name;
+        match (&status.state, status.tools) {
+            (BackendState::Down { reason, .. }, _) => {
+                Finding::new("backend", Verdict::Bad, format!("`{name}`: {reason}"))
+                    .help("run its command by hand, or open its URL, to see more")
+            }
+            (_, Some(tools)) => {
+                let text = format!("`{name}` answers and has {tools} tools");
+                Finding::new("backend", Verdict::Good, text)
+            }
+            (_, None) => {
+                let seconds = PATIENCE.as_secs();
+                let text = format!("`{name}` has not told its tools within {seconds} s");
+                Finding::new("backend", Verdict::Bad, text)
+            }
+        }
+    });
+    findings.collect()
+}
+
+/// Withheld workflows, and names that a host would refuse.
+async fn names(runtime: &Runtime) -> Vec<Finding> {
+    let published = runtime.settled().await;
+    let mut findings: Vec<Finding> = published
+        .withheld
+        .iter()
+        .map(|withheld| {
+            let text = format!("`{}` is withheld: {}", withheld.workflow, withheld.reason);
+            Finding::new("workflow", Verdict::Bad, text)
+        })
+        .collect();
+    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    for tool in &published.tools {
+        let name = &tool.name;
+        if name.len() > NAME_CHARS_MAX || !name.chars().all(plain) {
+            let text = format!("`{name}` is a name that some hosts refuse");
+            let help = format!("letters, digits, `_` and `-`, at most {NAME_CHARS_MAX} characters");
+            findings.push(Finding::new("names", Verdict::Doubtful, text).help(help));
+        }
+    }
+    let count = published.tools.len();
+    findings.push(match count {
+        0 => Finding::new("tools", Verdict::Bad, "nothing would be published"),
+        count => Finding::new(
+            "tools",
+            Verdict::Good,
+            format!("{count} would be published"),
+        ),
+    });
+    findings
+}
+
+fn client_findings(files: &[(Client, PathBuf)]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = files
+        .iter()
+        .flat_map(|(client, path)| in_client_file(*client, path))
+        .collect();
+    if findings.is_empty() {
+        let text = "no desktop client knows this program";
+        let help = "onecall connect claude|claude-code|cursor|vscode PATH";
+        findings.push(Finding::new("client", Verdict::Doubtful, text).help(help));
+    }
+    findings
+}
+
+/// The entries of a client that start this program.
+fn in_client_file(client: Client, path: &Path) -> Vec<Finding> {
+    let shown = path.display();
+    let file = match ClientFile::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let text = format!("{}: {error:#}", client.title());
+            return vec![Finding::new("client", Verdict::Bad, text)];
+        }
+    };
+    let servers = file.servers(client.key());
+    let ours = servers.iter().filter_map(|(name, entry)| {
+        let command = Path::new(entry.get("command")?.as_str()?);
+        let is_ours = command.file_stem().is_some_and(|stem| stem == "onecall");
+        is_ours.then_some((name, command.to_owned(), entry))
+    });
+    ours.map(|(name, command, entry)| {
+        let what = format!("{}: `{name}` in `{shown}`", client.title());
+        if command.components().count() > 1 && !command.exists() {
+            let text = format!("{what} starts `{}`, which is not there", command.display());
+            return Finding::new("client", Verdict::Bad, text)
+                .help("onecall connect writes the entry anew");
+        }
+        match missing_path(entry) {
+            Some(missing) => Finding::new(
+                "client",
+                Verdict::Bad,
+                format!("{what} serves `{missing}`, which is not there"),
+            ),
+            None => Finding::new("client", Verdict::Good, what),
+        }
+    })
+    .collect()
+}
+
+/// An absolute path among the arguments of an entry that does not exist.
+fn missing_path(entry: &Value) -> Option<String> {
+    let args = entry.get("args")?.as_array()?;
+    let mut paths = args.iter().filter_map(Value::as_str).map(Path::new);
+    let missing = paths.find(|path| path.is_absolute() && !path.exists())?;
+    Some(missing.display().to_string())
+}

@@ -1,0 +1,98 @@
+//! `onecall call`: the preview, a server elsewhere, and questions in a terminal.
+
+use crate::support::{onecall, program, root, run, serve};
+use rexpect::session::spawn_command;
+use std::process::Command;
+
+#[test]
+fn a_dry_run_shows_the_start_and_calls_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let words = ["call", "examples/hello", "greet", "who=Ada", "--dry-run"];
+    let ran = run(home.path(), &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for line in [
+        "`greet` runs 2 steps and asks nobody; nothing was called",
+        "  readOnlyHint: ",
+        "  1 hello  calls demo.echo",
+        "      at once: {\"text\":\"Hello, Ada!\"}",
+        "  2 letters  calls demo.add, after hello",
+    ] {
+        assert!(ran.out.contains(line), "{line:?} is not in\n{}", ran.out);
+    }
+    let runs = run(home.path(), &["runs", "list"]);
+    assert!(!runs.out.contains("greet"), "{runs:?}");
+    let wrong = run(
+        home.path(),
+        &["call", "examples/hello", "greet", "who:=[]", "--dry-run"],
+    );
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    let absent = run(
+        home.path(),
+        &["call", "examples/hello", "gret", "--dry-run"],
+    );
+    assert_eq!(absent.code, Some(4), "{absent:?}");
+}
+
+#[test]
+fn a_server_elsewhere_is_called_by_its_url() {
+    let home = tempfile::tempdir().unwrap();
+    let (_running, url) = serve(home.path(), &["examples/hello", "--ephemeral"]);
+    let ran = run(home.path(), &["call", &url, "greet", "who=Ada"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()["greeting"], "Hello, Ada!");
+    let gone = run(home.path(), &["call", "http://127.0.0.1:9/mcp", "greet"]);
+    assert_eq!(gone.code, Some(3), "{gone:?}");
+}
+
+const ASKS: &str = "\
+name: asks
+groupRef: demo
+incomingAuth: { type: anonymous }
+outgoingAuth: { source: inline, default: { type: unauthenticated } }
+backends:
+  - { name: demo, command: onecall, args: [demo] }
+compositeTools:
+  - name: ship
+    description: Asks first
+    steps:
+      - id: approve
+        type: elicitation
+        message: Ship it?
+        schema: { type: object, properties: { count: { type: integer } }, required: [count] }
+      - id: go
+        tool: demo_add
+        arguments: { a: \"{{ .steps.approve.output.content.count }}\", b: 1 }
+";
+
+#[test]
+fn a_person_is_asked_in_the_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("asks.yaml");
+    std::fs::write(&file, ASKS).unwrap();
+    let mut command = Command::new(program());
+    command
+        .args(["call", file.to_str().unwrap(), "ship", "--ephemeral"])
+        .current_dir(root())
+        .env("XDG_STATE_HOME", home.path())
+        .env("TERM", "xterm");
+    let mut session = spawn_command(command, Some(30_000)).unwrap();
+    session.exp_string("approve").unwrap();
+    session.exp_string("ccept, [d]ecline or [c]ancel?").unwrap();
+    session.send_line("a").unwrap();
+    session.exp_string("count (integer): ").unwrap();
+    session.send_line("many").unwrap();
+    session.exp_string("is not of type integer").unwrap();
+    session.send_line("41").unwrap();
+    session.exp_string("\"sum\": 42").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn without_a_terminal_the_run_waits() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("asks.yaml");
+    std::fs::write(&file, ASKS).unwrap();
+    let words = ["call", file.to_str().unwrap(), "ship"];
+    let output = onecall(home.path(), &words).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+}

@@ -1,0 +1,87 @@
+//! What a call would do, without doing it: the plan, and what the engine decides before anything answers.
+
+use crate::calls;
+use crate::publish::{PublishedWorkflow, Target};
+use crate::runtime::Runtime;
+use crate::world::now;
+use onecall_engine::decide::{Input, decide};
+use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::event::{Event, What};
+use onecall_engine::identity::RunId;
+use onecall_engine::state::State;
+use onecall_workflow::plan::Plan;
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Preview {
+    pub plan: Arc<Plan>,
+    /// The hints under which the workflow is published.
+    pub annotations: Value,
+    /// What would be decided at the start: calls with their arguments, questions, steps that end at once.
+    pub decided: Vec<Event>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PreviewError {
+    #[error("no workflow is named `{0}`")]
+    Unknown(String),
+    #[error("`{0}` is a tool of a backend; only workflows have steps to show")]
+    NotAWorkflow(String),
+    #[error("workflow `{name}` is withheld: {reason}")]
+    Withheld { name: String, reason: String },
+    #[error("invalid parameters: {0}")]
+    Input(String),
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+impl Runtime {
+    /// Decides the start of a run and throws it away.
+    pub async fn preview(&self, name: &str, arguments: Value) -> Result<Preview, PreviewError> {
+        let published = self.settled().await;
+        let Some(tool) = published.find(name) else {
+            let name = name.to_owned();
+            return Err(match published.withheld_reason(&name) {
+                Some(reason) => PreviewError::Withheld {
+                    reason: reason.to_owned(),
+                    name,
+                },
+                None => PreviewError::Unknown(name),
+            });
+        };
+        let Target::Workflow(workflow) = &tool.target else {
+            return Err(PreviewError::NotAWorkflow(name.to_owned()));
+        };
+        let annotations = tool.definition.to_value()["annotations"].clone();
+        self.preview_start(workflow, annotations, arguments)
+    }
+
+    fn preview_start(
+        &self,
+        workflow: &PublishedWorkflow,
+        annotations: Value,
+        arguments: Value,
+    ) -> Result<Preview, PreviewError> {
+        let input = workflow
+            .parameters
+            .accept(arguments)
+            .map_err(|faults| PreviewError::Input(calls::list(&faults)))?;
+        let Some(bound) = &workflow.plan else {
+            return Err(PreviewError::Unreachable(calls::unreachable_text(self)));
+        };
+        let plan = Arc::clone(&bound.plan);
+        let mut state = State::new(RunId::from_bits(rand::random()), Arc::clone(&plan));
+        let start = Input::Start {
+            input: Arc::new(input),
+            seed: rand::random(),
+        };
+        let mut decided = decide(&mut state, now(), start, &PlanEvaluator);
+        decided.retain(|event| !matches!(event.what, What::RunStarted { .. }));
+        Ok(Preview {
+            plan,
+            annotations,
+            decided,
+        })
+    }
+}

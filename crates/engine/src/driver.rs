@@ -1,7 +1,11 @@
 //! The driver: performs what is outstanding, feeds what comes back to `decide`, stores before it performs.
 //! One task a run; nothing is polled, and no lock is held across an await.
 
-use crate::decide::{Input, decide, end_with_fault};
+mod deciding;
+
+pub use deciding::begin;
+
+use crate::decide::{Input, end_with_fault};
 use crate::evaluate::Evaluator;
 use crate::event::{Event, Lost, Outcome};
 use crate::evolve::evolve;
@@ -17,7 +21,7 @@ use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -116,9 +120,9 @@ impl Drive {
     async fn take(&mut self, inputs: Vec<Input>) -> Result<(), JournalError> {
         let at = self.surroundings.world.now();
         let mut first = self.state.events;
-        // Unwind safety: a state that a panic left half changed is thrown away.
-        let decided = catch_unwind(AssertUnwindSafe(|| self.decide(at, inputs)));
-        let events = if let Ok(events) = decided {
+        let evaluator = &self.surroundings.evaluator;
+        let decided = deciding::decided(&mut self.state, at, inputs, evaluator).await;
+        let events = if let Some(events) = decided {
             events
         } else {
             let journal = self.surroundings.journal.clone();
@@ -143,15 +147,6 @@ impl Drive {
         }
         self.surroundings.observer.saw(&self.state, &events);
         Ok(())
-    }
-
-    fn decide(&mut self, at: Timestamp, inputs: Vec<Input>) -> Vec<Event> {
-        let evaluator = Arc::clone(&self.surroundings.evaluator);
-        let mut events = Vec::new();
-        for input in inputs {
-            events.extend(decide(&mut self.state, at, input, &*evaluator));
-        }
-        events
     }
 
     /// Starts calls that are outstanding and not in flight, drops those no longer wanted.

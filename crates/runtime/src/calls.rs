@@ -8,9 +8,9 @@ use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{chain, now};
 use onecall_backends::{BackendName, BackendState, Call, CallError};
-use onecall_engine::decide::{Input, decide};
-use onecall_engine::driver::{Observer, Stopped, drive};
-use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::decide::Input;
+use onecall_engine::driver::{Observer, Stopped, begin, drive};
+use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
 use onecall_engine::event::What;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
@@ -327,12 +327,13 @@ async fn start(
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
     let durability = durability(runtime, plan, request);
     let input = Arc::new(input);
-    let begin = Input::Start {
+    let first = Input::Start {
         input: Arc::clone(&input),
         seed: rand::random(),
     };
     let at = now();
-    let events = decide(&mut state, at, begin, &PlanEvaluator);
+    let evaluator: Arc<dyn Evaluator> = Arc::new(PlanEvaluator);
+    let events = begin(&mut state, at, first, &evaluator).await;
     if durability != Durability::None {
         let new = NewRun {
             id: id.clone(),

@@ -1,31 +1,29 @@
 //! The driver: it parks, drops calls nobody wants, folds what happens at once into one append, and a panic in
 //! one run ends that run only. The clock is paused, so nothing here waits.
 
+use crate::evaluator::Arguments;
 use crate::plan::{call, plan, question};
 use crate::world::{Blind, Clockwork, Remembers, Tool};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Stopped, Surroundings, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
 use onecall_engine::event::{Answer, AnswerAction, End};
-use onecall_engine::failure::{Code, Failure};
+use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::JournalError;
 use onecall_engine::state::State;
-use onecall_workflow::expression::{Expression, ValueTemplate};
-use onecall_workflow::output::{Absent, Produced};
-use onecall_workflow::plan::{BoundTool, Plan};
+use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Ask, Call, Condition, Each, Step};
-use onecall_workflow::workflow::OutputProperties;
-use serde_json::{Value, json};
+use onecall_workflow::step::Step;
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-struct Setting {
+pub(crate) struct Setting {
     world: Arc<Clockwork>,
     journal: Arc<Remembers>,
     sender: mpsc::Sender<Input>,
@@ -33,7 +31,7 @@ struct Setting {
 }
 
 impl Setting {
-    fn new(tools: &[(&'static str, Tool)]) -> Self {
+    pub(crate) fn new(tools: &[(&'static str, Tool)]) -> Self {
         let (sender, inputs) = mpsc::channel(64);
         Self {
             world: Clockwork::new(tools),
@@ -43,7 +41,7 @@ impl Setting {
         }
     }
 
-    fn drive(
+    pub(crate) fn drive(
         &mut self,
         plan: Arc<Plan>,
         evaluator: Arc<dyn Evaluator>,
@@ -76,7 +74,7 @@ impl Setting {
     }
 }
 
-fn end_of(stopped: Stopped) -> End {
+pub(crate) fn end_of(stopped: Stopped) -> End {
     match stopped {
         Stopped::Ended(state) => state.end.unwrap(),
         Stopped::Parked { .. } | Stopped::Abandoned => panic!("the run did not end: {stopped:?}"),
@@ -219,42 +217,12 @@ async fn a_panic_of_the_world_is_a_lost_answer() {
     assert!(setting.journal.kinds()[1].contains(&"held"));
 }
 
-/// Panics over the arguments of the step `bad`.
-#[derive(Debug)]
-struct Panicking;
-
-impl Evaluator for Panicking {
-    fn condition(&self, _: &Condition, _: &dyn Scope) -> Result<bool, Failure> {
-        Ok(true)
-    }
-    fn arguments(&self, _: &Call, _: &BoundTool, scope: &dyn Scope) -> Result<Value, Failure> {
+/// Panics over the arguments of the second step.
+fn panicking() -> Arc<dyn Evaluator> {
+    Arc::new(Arguments(|scope: &dyn Scope| {
         let is_first = scope.step("a").is_none_or(|step| step.status == "pending");
         assert!(is_first, "a fault in the evaluator");
-        Ok(json!({}))
-    }
-    fn misfit(&self, _: &BoundTool, _: &Value) -> Option<String> {
-        None
-    }
-    fn items(&self, _: &Each, _: &dyn Scope) -> Result<Vec<Value>, Failure> {
-        Ok(Vec::new())
-    }
-    fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
-        Ok(String::new())
-    }
-    fn answer(&self, _: &Ask, content: Option<Value>) -> Result<Option<Value>, String> {
-        Ok(content)
-    }
-    fn properties(
-        &self,
-        _: &OutputProperties,
-        _: &dyn Scope,
-        _: Absent,
-    ) -> Result<Produced, Failure> {
-        Ok(Produced::default())
-    }
-    fn value(&self, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
-        Ok(Value::Null)
-    }
+    }))
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +231,7 @@ async fn a_panic_in_one_run_ends_that_run_only() {
     let steps = || plan(vec![call("a", &[]), call("b", &["a"])]);
     let mut bad = Setting::new(&tools);
     let mut good = Setting::new(&tools);
-    let bad_run = bad.drive(steps(), Arc::new(Panicking));
+    let bad_run = bad.drive(steps(), panicking());
     let good_run = good.drive(steps(), Arc::new(PlanEvaluator));
     let (bad_end, good_end) = tokio::join!(bad_run, good_run);
     assert!(matches!(end_of(good_end.unwrap()), End::Completed { .. }));

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod bounds;
+mod deciding;
 mod driver;
+mod evaluator;
 mod plan;
 mod resume;
 mod world;

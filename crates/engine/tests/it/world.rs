@@ -22,6 +22,8 @@ use tokio::time::Instant;
 pub(crate) enum Tool {
     Answers(Duration),
     Fails(Duration),
+    /// At once, with more than is evaluated on an async thread.
+    Large,
     Never,
     Panics,
 }
@@ -69,6 +71,7 @@ impl World for Clockwork {
         let tool = self.tools[call.step.as_str()];
         let mut guard = Dropped(Some(Arc::clone(&self.dropped)));
         Box::pin(async move {
+            let mut text = String::new();
             let is_error = match tool {
                 Tool::Answers(after) => {
                     tokio::time::sleep(after).await;
@@ -78,11 +81,18 @@ impl World for Clockwork {
                     tokio::time::sleep(after).await;
                     true
                 }
+                Tool::Large => {
+                    text = "x".repeat(100 * 1024);
+                    false
+                }
                 Tool::Never => std::future::pending().await,
                 Tool::Panics => panic!("a fault in the world"),
             };
             guard.disarm();
-            Outcome::Returned(Arc::new(json!({ "content": [], "isError": is_error })))
+            Outcome::Returned(Arc::new(json!({
+                "content": [{ "type": "text", "text": text }],
+                "isError": is_error,
+            })))
         })
     }
 

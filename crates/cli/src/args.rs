@@ -3,6 +3,7 @@
 use crate::command::completions::CompletionsArgs;
 use crate::command::connect::ConnectArgs;
 use crate::command::doctor::DoctorArgs;
+use crate::command::runs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -122,6 +123,9 @@ pub(crate) struct CallArgs {
     /// Show what would run, with the first arguments, and call nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Label the run, as `key=value`; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -161,7 +165,7 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List runs, newest first
-    List(RunsListArgs),
+    List(runs::list::ListArgs),
     /// Show what a run did, step by step
     Show(RunsShowArgs),
     /// Answer a question, or decide about a call whose outcome is unknown
@@ -174,6 +178,10 @@ pub(crate) enum RunsCommand {
     Export(RunsExportArgs),
     /// Read a run that was exported, for looking at it
     Import(RunsImportArgs),
+    /// Repeat a finished run without the steps that completed
+    Retry(runs::retry::RetryArgs),
+    /// Say what differs between two runs
+    Diff(runs::diff::DiffArgs),
 }
 
 #[derive(Debug, Args)]
@@ -208,26 +216,14 @@ pub(crate) struct RunsStoreArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunsListArgs {
-    #[command(flatten)]
-    pub(crate) store: RunsStoreArgs,
-    #[arg(long)]
-    pub(crate) workflow: Option<String>,
-    /// running, waiting, held, completed, failed, timed_out or cancelled; may be repeated
-    #[arg(long = "state", value_name = "STATE")]
-    pub(crate) states: Vec<String>,
-    #[arg(long, default_value_t = 50)]
-    pub(crate) limit: usize,
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct RunsShowArgs {
     /// A run id, an unambiguous beginning of one, or `last`
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) store: RunsStoreArgs,
+    /// Print its events in the order in which they were stored
+    #[arg(long)]
+    pub(crate) events: bool,
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::usage;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Reads words into an object.
 pub(crate) fn object(words: &[String]) -> anyhow::Result<Map<String, Value>> {
@@ -29,6 +30,15 @@ pub(crate) fn object(words: &[String]) -> anyhow::Result<Map<String, Value>> {
         object.insert(key.to_owned(), value);
     }
     Ok(object)
+}
+
+/// Reads `key=value` words into labels.
+pub(crate) fn labels(words: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let pairs = words.iter().map(|word| match word.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(usage(format!("`{word}` is no label; write `key=value`"))),
+    });
+    pairs.collect()
 }
 
 /// Whether a word is an argument rather than a name.

@@ -191,16 +191,20 @@ fn open_or_create(named: Option<&Path>, ephemeral: bool) -> anyhow::Result<Arc<d
 /// As `open_store`, for commands that look and must not create.
 pub(crate) fn open_existing_store(store: Option<&Path>) -> anyhow::Result<Arc<dyn Journal>> {
     let path = store_path(store)?;
+    find_store(store)?.with_context(|| {
+        let shown = path.display();
+        format!("there is no store at `{shown}`; give --store FILE")
+    })
+}
+
+/// `None`: no run was ever stored there.
+pub(crate) fn find_store(store: Option<&Path>) -> anyhow::Result<Option<Arc<dyn Journal>>> {
+    let path = store_path(store)?;
     if !path.exists() {
-        bail!(
-            "there is no store at `{}`; give --store FILE",
-            path.display()
-        );
+        return Ok(None);
     }
-    Ok(onecall_journal::open(onecall_journal::Options::new(
-        path,
-        now(),
-    ))?)
+    let options = onecall_journal::Options::new(path, now());
+    Ok(Some(onecall_journal::open(options)?))
 }
 
 /// The store that was named, or the one in the state folder of the user.

@@ -14,7 +14,7 @@ mod retry;
 mod timer;
 
 use crate::evaluate::{Evaluator, PlanEvaluator};
-use crate::event::{Answer, Event, Lost, Outcome, Resolution, What};
+use crate::event::{Answer, Event, Kept, Lost, Outcome, Resolution, What};
 use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
@@ -29,6 +29,13 @@ use std::sync::Arc;
 pub enum Input {
     /// The run begins, with parameters that were accepted.
     Start { input: Arc<Value>, seed: u64 },
+    /// The run repeats an earlier one and keeps some of its steps. It is stored at rest: its first steps start
+    /// when a process takes it up with `Resume`.
+    Repeat {
+        input: Arc<Value>,
+        seed: u64,
+        kept: Kept,
+    },
     /// A call ended.
     Ended { call: CallId, outcome: Outcome },
     /// Time passed.
@@ -47,6 +54,13 @@ pub enum Input {
     Resolve { slot: Slot, resolution: Resolution },
 }
 
+impl Input {
+    /// Whether a run begins with it.
+    fn begins(&self) -> bool {
+        matches!(self, Self::Start { .. } | Self::Repeat { .. })
+    }
+}
+
 /// Decides what follows from an input, and folds it into the state.
 pub fn decide(
     state: &mut State,
@@ -62,9 +76,12 @@ pub fn decide(
     };
     // A run starts once, and nothing happens to it before.
     let has_started = decider.state.events > 0;
-    if has_started != matches!(input, Input::Start { .. }) {
+    if has_started != input.begins() {
+        let rests = matches!(input, Input::Repeat { .. });
         decider.input(input);
-        decider.settle();
+        if !rests {
+            decider.settle();
+        }
     }
     decider.events
 }
@@ -102,7 +119,7 @@ impl Decider<'_> {
             self.resume();
         }
         // What was due before this input happened before it.
-        if !matches!(input, Input::Start { .. }) && self.state.end.is_none() {
+        if !input.begins() && self.state.end.is_none() {
             self.elapse();
         }
         if self.state.end.is_some() {
@@ -110,7 +127,8 @@ impl Decider<'_> {
             return;
         }
         match input {
-            Input::Start { input, seed } => self.start(input, seed),
+            Input::Start { input, seed } => self.start(input, seed, None),
+            Input::Repeat { input, seed, kept } => self.repeat(input, seed, kept),
             Input::Ended { call, outcome } => self.call_ended(call, outcome),
             Input::Time | Input::Resume => {}
             Input::Answer {
@@ -123,7 +141,7 @@ impl Decider<'_> {
         }
     }
 
-    fn start(&mut self, input: Arc<Value>, seed: u64) {
+    fn start(&mut self, input: Arc<Value>, seed: u64, kept: Option<Kept>) {
         let limit = self
             .state
             .plan
@@ -136,7 +154,17 @@ impl Decider<'_> {
             input,
             seed,
             deadline,
+            kept,
         });
+    }
+
+    /// Nobody drives the run yet, so a default time-out stands still as if people were asked.
+    fn repeat(&mut self, input: Arc<Value>, seed: u64, kept: Kept) {
+        self.start(input, seed, Some(kept));
+        let timeout = self.state.plan.workflow.policy.timeout;
+        if timeout.is_some_and(|timeout| timeout.while_asking != WhileAsking::Ticks) {
+            self.emit(What::ClockStopped);
+        }
     }
 
     /// After the end nothing is applied; what still arrives is noted.
@@ -161,6 +189,7 @@ impl Decider<'_> {
                 )
             }
             Input::Start { .. }
+            | Input::Repeat { .. }
             | Input::Time
             | Input::Cancel { .. }
             | Input::Resume

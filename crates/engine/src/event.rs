@@ -2,7 +2,7 @@
 //! A stored event is never evaluated again, so its values are complete.
 
 use crate::failure::Failure;
-use crate::identity::{CallId, Slot, Timestamp};
+use crate::identity::{CallId, RunId, Slot, Timestamp};
 use crate::usage::{Spent, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +21,9 @@ pub enum What {
         input: Arc<Value>,
         seed: u64,
         deadline: Option<Timestamp>,
+        /// What the run takes over from one that it repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Kept>,
     },
     /// A call is about to be made. Stored before it is.
     AttemptStarted {
@@ -123,6 +126,22 @@ pub enum What {
     Note {
         text: String,
     },
+}
+
+/// Steps that an earlier run completed and that this one does not run again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub run: RunId,
+    pub steps: Vec<KeptStep>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptStep {
+    pub step: u32,
+    pub output: Output,
+    /// Its last result, as the backend sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Arc<Value>>,
 }
 
 /// How an attempt ended.

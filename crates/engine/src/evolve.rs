@@ -1,7 +1,7 @@
 //! Folding: each event changes the state in one way. Nothing is evaluated here, so a journal folds the same
 //! whatever has become of the evaluator since.
 
-use crate::event::{Event, Lost, Outcome, Output, Status, What};
+use crate::event::{Event, KeptStep, Lost, Outcome, Output, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::state::{
     Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
@@ -69,6 +69,7 @@ fn run_started(state: &mut State, event: &Event) {
         input,
         seed,
         deadline,
+        kept,
     } = &event.what
     else {
         return;
@@ -81,6 +82,29 @@ fn run_started(state: &mut State, event: &Event) {
     state.deadline = *deadline;
     let ready = (0..).zip(&state.steps).filter(|(_, step)| step.unmet == 0);
     state.ready = ready.map(|(index, _)| index).collect();
+    for step in kept.iter().flat_map(|kept| &kept.steps) {
+        keep_step(state, step, event.at);
+    }
+}
+
+/// The step stands as the earlier run left it, without having been at work here.
+fn keep_step(state: &mut State, kept: &KeptStep, at: Timestamp) {
+    let Some(own) = state.steps.get_mut(kept.step as usize) else {
+        return;
+    };
+    own.work.result.clone_from(&kept.result);
+    if let Some(result) = &kept.result {
+        hold(state, result);
+    }
+    let what = What::StepEnded {
+        step: kept.step,
+        status: Status::Completed,
+        output: kept.output.clone(),
+        defaulted: false,
+        failure: None,
+        reason: None,
+    };
+    step_ended(state, &Event { at, what });
 }
 
 fn items_are(state: &mut State, event: &Event) {

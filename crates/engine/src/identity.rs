@@ -119,6 +119,74 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// Reads a date, `2026-07-28`, or a date and time with its offset, `2026-07-28T11:30:00+02:00`.
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        let number = |text: &str, digits: usize| -> Option<u64> {
+            let is_plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_plain.then(|| text.parse().ok()).flatten()
+        };
+        let (date, time) = match text.split_once(['T', 't', ' ']) {
+            Some((date, time)) => (date, Some(time)),
+            None => (text, None),
+        };
+        let mut date = date.splitn(3, '-');
+        let year = number(date.next()?, 4).filter(|year| *year >= 1970)?;
+        let month = number(date.next()?, 2)?;
+        let day = number(date.next()?, 2)?;
+        let days = days_from_civil(year, month, day)?;
+        let micros = days * 86_400_000_000;
+        let Some(time) = time else {
+            return Some(Self(micros));
+        };
+        let zone = time.find(['Z', 'z', '+', '-'])?;
+        let (clock, zone) = time.split_at(zone);
+        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+        let minutes = |text: &str| -> Option<u64> {
+            let (hour, minute) = text.split_once(':')?;
+            let (hour, minute) = (number(hour, 2)?, number(minute, 2)?);
+            (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+        };
+        let (clock, second) = clock.rsplit_once(':')?;
+        let second = number(second, 2).filter(|second| *second <= 60)?;
+        let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
+        let fraction = number(&digits, 6)?;
+        let offset = match zone.split_at_checked(1)? {
+            ("Z" | "z", "") => 0,
+            (_, offset) => minutes(offset)? * 60_000_000,
+        };
+        let local = micros + (minutes(clock)? * 60 + second) * 1_000_000 + fraction;
+        let is_east = zone.starts_with('+');
+        Some(Self(if is_east {
+            local.checked_sub(offset)?
+        } else {
+            local + offset
+        }))
+    }
+}
+
+/// Days since 1970-01-01 of a date that the calendar has.
+fn days_from_civil(year: u64, month: u64, day: u64) -> Option<u64> {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let last = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 31,
+    };
+    if !(1..=12).contains(&month) || !(1..=last).contains(&day) {
+        return None;
+    }
+    let (year, from_march) = match month {
+        1 | 2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let (era, of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * from_march + 2) / 5 + day - 1;
+    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
 /// The date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
 fn civil_from_days(days: u64) -> (u64, u64, u64) {
     // Years start in March, so that the leap day comes last; eras are 400 years.
@@ -154,5 +222,26 @@ mod tests {
             Timestamp::from_micros(1_123_456).to_rfc3339(),
             "1970-01-01T00:00:01.123Z"
         );
+    }
+
+    #[test]
+    fn dates_are_read_back() {
+        for seconds in [0, 951_782_399, 951_782_400, 1_785_231_000, 4_102_444_800] {
+            let at = Timestamp::from_millis(seconds * 1_000 + 7);
+            assert_eq!(Timestamp::from_rfc3339(&at.to_rfc3339()), Some(at));
+        }
+        let read = |text| Timestamp::from_rfc3339(text).map(Timestamp::to_rfc3339);
+        let same = Some("2026-07-28T09:30:00.000Z".to_owned());
+        assert_eq!(read("2026-07-28T11:30:00+02:00"), same);
+        assert_eq!(read("2026-07-28 04:30:00-05:00"), same);
+        for wrong in [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-07-28T25:00:00Z",
+            "2026-07-28T09:30:00",
+            "",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 }

@@ -206,6 +206,8 @@ pub struct Filter {
     pub until: Option<Timestamp>,
     pub client_key: Option<String>,
     pub principal: Option<String>,
+    /// Repeats of this run.
+    pub retry_of: Option<RunId>,
     /// At most this many; zero means the default of 100.
     pub limit: usize,
 }

@@ -1,18 +1,23 @@
 //! What a stored run has done, step by step, as plain data: for `runs show`, reports and the console.
 //! Read from its events alone.
 
+mod times;
+
 use onecall_engine::event::{End, Event, Outcome, Status, What};
 use onecall_engine::failure::Failure;
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{StoredRun, Summary};
-use onecall_engine::state::State;
+use onecall_engine::state::{Loop, State};
 use onecall_workflow::stored::ReadPlanError;
 use serde::Serialize;
 use serde_json::Value;
+pub use times::Spent;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHistory {
     pub summary: Summary,
+    /// Hash of the plan it is pinned to.
+    pub plan: String,
     pub input: Value,
     pub steps: Vec<StepHistory>,
     pub used: UsedUp,
@@ -29,18 +34,40 @@ pub struct UsedUp {
     pub tokens: u64,
 }
 
+impl RunHistory {
+    pub fn step(&self, name: &str) -> Option<&StepHistory> {
+        self.steps.iter().find(|step| step.name == name)
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct StepHistory {
     pub name: String,
     pub status: Status,
+    /// The steps it waits for.
+    pub needs: Vec<String>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
+    pub spent: Spent,
     pub attempts: Vec<AttemptHistory>,
+    /// The items of a loop, in input order.
+    pub items: Vec<ItemHistory>,
     pub output: Option<Value>,
     pub defaulted: bool,
+    /// The output is that of the run which this one repeats.
+    pub kept: bool,
     pub failure: Option<Failure>,
     /// Why it was skipped, or what it waits for.
     pub reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ItemHistory {
+    pub status: Status,
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+    pub spent: Spent,
+    pub failure: Option<Failure>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -66,12 +93,14 @@ pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
     for event in &stored.events {
         add(&mut steps, &mut notes, event);
     }
+    times::fill(&mut steps, &stored.summary);
     let result = state
         .end
         .as_ref()
         .map(|end: &End| crate::result::of_run(&state, end));
     Ok(RunHistory {
         summary: stored.summary.clone(),
+        plan: stored.plan_hash.clone(),
         input: Value::clone(&state.input),
         steps,
         used: UsedUp {
@@ -95,17 +124,32 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
     let waiting = question
         .map(|question| format!("asks: {}", question.message))
         .or_else(|| held.map(|reason| format!("held: {reason}")));
+    let needs = state.plan.step(index as usize).needs.iter();
     StepHistory {
         name: name.to_owned(),
         status: step.status.0,
+        needs: needs.map(|need| need.step.as_str().to_owned()).collect(),
         started: step.started,
         ended: step.ended,
+        spent: Spent::default(),
         attempts: Vec::new(),
+        items: step.each.iter().flat_map(items).collect(),
         output: step.output.get().cloned(),
         defaulted: step.defaulted,
+        kept: false,
         failure: step.failure.clone(),
         reason: step.skip_reason.clone().or(waiting),
     }
+}
+
+fn items(each: &Loop) -> impl Iterator<Item = ItemHistory> + '_ {
+    each.states.iter().map(|item| ItemHistory {
+        status: item.status.0,
+        started: None,
+        ended: None,
+        spent: Spent::default(),
+        failure: item.failure.clone(),
+    })
 }
 
 fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
@@ -141,6 +185,21 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
                 attempt.outcome = Some(outcome.clone());
             }
         }
+        What::ItemEnded { step, item, .. } => {
+            let step = steps.get_mut(*step as usize);
+            if let Some(item) = step.and_then(|step| step.items.get_mut(*item as usize)) {
+                item.ended = Some(event.at);
+            }
+        }
+        What::RunStarted {
+            kept: Some(kept), ..
+        } => {
+            for kept in &kept.steps {
+                if let Some(step) = steps.get_mut(kept.step as usize) {
+                    step.kept = true;
+                }
+            }
+        }
         What::DefaultUsed { property, reason } => {
             notes.push(format!("default used for output `{property}`: {reason}"));
         }
@@ -155,7 +214,6 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         | What::Used { .. }
         | What::RetryAt { .. }
         | What::ItemsAre { .. }
-        | What::ItemEnded { .. }
         | What::QuestionAsked { .. }
         | What::QuestionAnswered { .. }
         | What::ClockStopped

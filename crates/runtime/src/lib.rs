@@ -3,6 +3,7 @@
 //! Front doors know this crate, in the user's words and as plain data; it knows no protocol face of theirs.
 
 pub mod calls;
+pub mod compare;
 pub mod history;
 mod identity;
 mod merge;
@@ -10,6 +11,7 @@ pub mod preview;
 pub mod publish;
 pub mod questions;
 pub mod result;
+pub mod retry;
 pub mod runs;
 pub mod runtime;
 pub mod saved;

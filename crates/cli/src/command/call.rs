@@ -34,12 +34,15 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }
+    let labels = values::labels(&args.labels)?;
     let journal = wire::open_store(&args.store, &loaded)?;
     let runtime = wire::start(loaded, journal, false).await?;
     let exit = if args.dry_run {
         dry_run::run(&runtime, &words.tool, arguments).await
     } else {
-        call(&runtime, &words.tool, arguments).await
+        let mut request = Request::new(&words.tool, arguments);
+        request.labels = labels;
+        call(&runtime, request).await
     };
     runtime.shutdown(Duration::from_millis(100)).await;
     exit
@@ -116,13 +119,14 @@ fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
     Ok(Value::Object(object))
 }
 
-async fn call(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {
+async fn call(runtime: &Runtime, request: Request) -> anyhow::Result<Exit> {
+    let tool = request.tool.as_str();
     let published = runtime.settled().await;
     let known = published.find(tool).is_some() || published.withheld_reason(tool).is_some();
     if !known {
         return Ok(unknown(runtime, &published, tool));
     }
-    match runtime.call(Request::new(tool, arguments)).await {
+    match runtime.call(request).await {
         Reply::Result(result) => print_result(&result),
         Reply::Started(handle) => follow(runtime, handle).await,
         Reply::Rpc { code, message, .. } => {

@@ -1,85 +1,38 @@
 //! `onecall runs`: what the store knows, and messages to runs through their inbox.
 
 mod carry;
+pub(crate) mod diff;
+pub(crate) mod list;
+pub(crate) mod retry;
 mod show;
 mod watch;
 
-use crate::args::{
-    RunsAnswerArgs, RunsCancelArgs, RunsCommand, RunsListArgs, RunsShowArgs, RunsStoreArgs,
-};
-use crate::exit::{Exit, usage};
-use crate::progress::duration;
+use crate::args::{RunsAnswerArgs, RunsCancelArgs, RunsCommand, RunsStoreArgs};
+use crate::exit::Exit;
 use crate::{print, values, wire};
 use anyhow::{Context, bail};
 use onecall_engine::event::{AnswerAction, Resolution};
 use onecall_engine::identity::{RunId, Slot};
-use onecall_engine::journal::{Command, Filter, Journal, Order, Phase, Summary};
-use onecall_runtime::history;
+use onecall_engine::journal::{Command, Filter, Journal, Order, StoredRun};
 use serde_json::Value;
 use std::sync::Arc;
 
 pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
     match command {
-        RunsCommand::List(args) => list(args).await,
-        RunsCommand::Show(args) => show(args).await,
+        RunsCommand::List(args) => list::run(args).await,
+        RunsCommand::Show(args) => show::run(args).await,
         RunsCommand::Answer(args) => answer(args).await,
         RunsCommand::Cancel(args) => cancel(args).await,
         RunsCommand::Watch(args) => watch::run(args).await,
         RunsCommand::Export(args) => carry::export(args).await,
         RunsCommand::Import(args) => carry::import(args).await,
+        RunsCommand::Retry(args) => retry::run(args).await,
+        RunsCommand::Diff(args) => diff::run(args).await,
     }
 }
 
 fn open(args: &RunsStoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
     wire::open_existing_store(args.store.as_deref())
-}
-
-async fn list(args: RunsListArgs) -> anyhow::Result<Exit> {
-    let journal = open(&args.store)?;
-    let phases = args.states.iter().map(|state| {
-        let known = || Phase::ALL.map(Phase::as_str).join(", ");
-        Phase::parse(state).ok_or_else(|| {
-            usage(format!(
-                "no state is called `{state}`; there are {}",
-                known()
-            ))
-        })
-    });
-    let phases = phases.collect::<anyhow::Result<Vec<_>>>()?;
-    let filter = Filter {
-        workflow: args.workflow,
-        phases,
-        limit: args.limit,
-        ..Filter::default()
-    };
-    let runs = journal.list(filter).await?;
-    if args.json {
-        print::out(serde_json::to_string_pretty(&runs)?);
-    } else {
-        for run in &runs {
-            print::out(line(run));
-        }
-    }
-    if runs.is_empty() {
-        print::err("no runs");
-        return Ok(Exit::NothingSelected);
-    }
-    Ok(Exit::Ok)
-}
-
-fn line(run: &Summary) -> String {
-    let end = run.ended.unwrap_or(run.updated);
-    let failure = run.failure.as_deref().unwrap_or("");
-    format!(
-        "{}  {:<10} {}  {:>9}  {}  {failure}",
-        run.id,
-        run.phase.as_str(),
-        run.created.to_rfc3339(),
-        duration(end.since(run.created)),
-        run.workflow,
-    )
-    .trim_end()
-    .to_owned()
 }
 
 /// The run meant by a whole id, the beginning of one, or `last`.
@@ -106,29 +59,17 @@ async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
     }
 }
 
-async fn show(args: RunsShowArgs) -> anyhow::Result<Exit> {
-    let journal = open(&args.store)?;
-    let run = find(&*journal, &args.run).await?;
-    let Some(stored) = journal.load(&run).await? else {
-        bail!("run `{run}` is gone")
-    };
-    let history = history::of(&stored)?;
-    if args.json {
-        print::out(serde_json::to_string_pretty(&history)?);
-    } else {
-        for line in show::lines(&history) {
-            print::out(line);
-        }
-    }
-    Ok(Exit::Ok)
+/// The run that a word means, as it is stored.
+async fn load(journal: &dyn Journal, word: &str) -> anyhow::Result<StoredRun> {
+    let run = find(journal, word).await?;
+    let stored = journal.load(&run).await?;
+    stored.with_context(|| format!("run `{run}` is gone"))
 }
 
 async fn answer(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let run = find(&*journal, &args.run).await?;
-    let Some(stored) = journal.load(&run).await? else {
-        bail!("run `{run}` is gone")
-    };
+    let stored = load(&*journal, &args.run).await?;
+    let run = stored.summary.id.clone();
     let state = onecall_runtime::tend::fold(&run, &stored)?;
     let (name, item) = split_item(&args.step)?;
     let index = state.plan.workflow.step_index(name);

@@ -82,7 +82,7 @@ fn catch(
 
 fn is_large(input: &Input) -> bool {
     let value: &Value = match input {
-        Input::Start { input, .. } => input,
+        Input::Start { input, .. } | Input::Repeat { input, .. } => input,
         Input::Ended {
             outcome: Outcome::Returned(result),
             ..

@@ -3,7 +3,7 @@
 use crate::plan::{call, plan, question};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::evaluate::PlanEvaluator;
-use onecall_engine::event::{Event, Outcome, What};
+use onecall_engine::event::{Event, Kept, KeptStep, Outcome, Output, What};
 use onecall_engine::identity::{RunId, Slot, Timestamp};
 use onecall_engine::limits::CRASH_REPEATS_MAX;
 use onecall_engine::state::State;
@@ -111,4 +111,37 @@ fn an_unusable_answer_keeps_the_key_of_the_call() {
     assert_eq!(key(&state), first);
     end(&mut state, Code::ToolError, 200);
     assert_ne!(key(&state), first);
+}
+
+#[test]
+fn a_repeated_run_rests_until_it_is_taken_up_and_keeps_what_it_was_given() {
+    let steps = vec![
+        call("one", &[]),
+        call("two", &["one"]),
+        call("three", &["two"]),
+    ];
+    let mut state = State::new(RunId::new("again"), plan(steps));
+    let result = Arc::new(json!({ "content": [], "structuredContent": { "n": 1 } }));
+    let kept = Kept {
+        run: RunId::new("first"),
+        steps: vec![KeptStep {
+            step: 0,
+            output: Output::Structured,
+            result: Some(Arc::clone(&result)),
+        }],
+    };
+    let input = Arc::new(json!({}));
+    let begin = Input::Repeat {
+        input,
+        seed: 1,
+        kept,
+    };
+    assert_eq!(kinds(&feed(&mut state, 0, begin.clone())), ["run_started"]);
+    assert!(state.calls.is_empty());
+    assert_eq!(state.step(0).output.get(), Some(&json!({ "n": 1 })));
+    assert!(feed(&mut state, 1, begin).is_empty(), "a run begins once");
+    let events = feed(&mut state, 3_600, Input::Resume);
+    assert_eq!(kinds(&events), ["attempt_started"]);
+    assert_eq!(state.calls.keys().next().map(|call| call.step), Some(1));
+    assert_eq!(state.step(0).work.attempts, 0);
 }

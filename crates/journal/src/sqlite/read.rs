@@ -260,6 +260,9 @@ impl Query {
                 query.add(condition, text.clone());
             }
         }
+        if let Some(run) = &filter.retry_of {
+            query.add(" AND retry_of = ?", run.as_str().to_owned());
+        }
         for (condition, time) in [
             (" AND created >= ?", filter.since),
             (" AND created < ?", filter.until),

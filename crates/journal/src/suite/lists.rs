@@ -47,6 +47,7 @@ pub(super) async fn filters_narrow_a_list(store: &dyn Store) {
     let two = NewRun {
         labels: label("blue"),
         workflow: "other".to_owned(),
+        retry_of: Some(id("one")),
         at: at(2),
         ..new_run("two")
     };
@@ -60,7 +61,8 @@ pub(super) async fn filters_narrow_a_list(store: &dyn Store) {
     }
     let all = Filter::default;
     #[rustfmt::skip]
-    let cases: [(Filter, &[&str]); 9] = [
+    let cases: [(Filter, &[&str]); 10] = [
+        (Filter { retry_of: Some(id("one")), ..all() }, &["two"]),
         (Filter { workflow: Some("other".to_owned()), ..all() }, &["two"]),
         (Filter { phases: vec![Phase::Waiting, Phase::Held], ..all() }, &["three"]),
         (Filter { labels: label("red"), ..all() }, &["one"]),

@@ -52,6 +52,7 @@ async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
             input: Arc::new(json!({})),
             seed: 1,
             deadline: None,
+            kept: None,
         },
     };
     dead.create(left_behind(r#"{"ir":99}"#), vec![started])

@@ -1,44 +1,94 @@
-//! A run's history as text: a line a step, and below it arguments, result and attempts.
+//! `runs show`: a run's history as text. A line a step, hung under the step it waited for last, and below it
+//! arguments, result and attempts; or its events as they were stored.
 
-use crate::progress::{duration, sign};
-use onecall_engine::event::Outcome;
-use onecall_engine::identity::Timestamp;
-use onecall_runtime::history::{AttemptHistory, RunHistory, StepHistory, UsedUp};
+mod tree;
+
+use super::{load, open};
+use crate::args::RunsShowArgs;
+use crate::exit::Exit;
+use crate::print;
+use crate::progress::duration;
+use onecall_engine::event::{Event, Outcome};
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::{Filter, Journal, Summary};
+use onecall_runtime::history::{self, AttemptHistory, RunHistory, StepHistory, UsedUp};
 use serde_json::Value;
-use std::time::Duration;
 
 /// Limit: characters of a value on one line.
 const VALUE_CHARACTERS_MAX: usize = 160;
 
-/// Width of the timeline in characters.
-const TIMELINE_WIDTH: usize = 32;
+pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
+    let journal = open(&args.store)?;
+    let stored = load(&*journal, &args.run).await?;
+    if args.events {
+        return show_events(&stored.events, args.json);
+    }
+    let history = history::of(&stored)?;
+    if args.json {
+        print::out(serde_json::to_string_pretty(&history)?);
+        return Ok(Exit::Ok);
+    }
+    let repeats = repeats(&*journal, &stored.summary.id).await?;
+    for line in lines(&history, &repeats) {
+        print::out(line);
+    }
+    Ok(Exit::Ok)
+}
 
-pub(crate) fn lines(history: &RunHistory) -> Vec<String> {
+fn show_events(events: &[Event], json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print::out(serde_json::to_string_pretty(events)?);
+        return Ok(Exit::Ok);
+    }
+    let from = events
+        .first()
+        .map_or(Timestamp::default(), |event| event.at);
+    for (number, event) in events.iter().enumerate() {
+        let what = serde_json::to_value(&event.what)?;
+        let what = what.get(event.what.kind()).unwrap_or(&Value::Null);
+        print::out(format!(
+            "{number:>4}  {:>9}  {:<17}  {}",
+            duration(event.at.since(from)),
+            event.what.kind(),
+            short(what)
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// The runs that repeat this one, oldest first.
+async fn repeats(journal: &dyn Journal, run: &RunId) -> anyhow::Result<Vec<Summary>> {
+    let filter = Filter {
+        retry_of: Some(run.clone()),
+        ..Filter::default()
+    };
+    let mut repeats = journal.list(filter).await?;
+    repeats.reverse();
+    Ok(repeats)
+}
+
+fn lines(history: &RunHistory, repeats: &[Summary]) -> Vec<String> {
     let summary = &history.summary;
     let end = summary.ended.unwrap_or(summary.updated);
-    let took = end.since(summary.created);
     let mut lines = vec![
         format!("run      {}", summary.id),
         format!("workflow {}", summary.workflow),
         format!("state    {}", summary.phase.as_str()),
         format!("started  {}", summary.created.to_rfc3339()),
-        format!("took     {}", duration(took)),
+        format!("took     {}", duration(end.since(summary.created))),
         format!("used     {}", used(&history.used)),
-        format!("input    {}", short(&history.input)),
     ];
+    let labels = summary.labels.iter();
+    lines.extend(labels.map(|(key, value)| format!("label    {key}={value}")));
+    lines.extend(summary.retry_of.iter().map(|run| format!("retry of {run}")));
+    let repeats = repeats.iter();
+    lines.extend(repeats.map(|run| format!("retried  as {} ({})", run.id, run.phase.as_str())));
+    lines.push(format!("input    {}", short(&history.input)));
     if let Some(failure) = &summary.failure {
         lines.push(format!("failure  {failure}"));
     }
     lines.push("steps".to_owned());
-    let width = history
-        .steps
-        .iter()
-        .map(|step| step.name.chars().count())
-        .max()
-        .unwrap_or(0);
-    for step in &history.steps {
-        lines.extend(step_lines(step, width, summary.created, took));
-    }
+    lines.extend(tree::lines(history));
     if let Some(result) = &history.result {
         let shown = result.get("structuredContent").unwrap_or(result);
         lines.push(format!("result   {}", short(shown)));
@@ -58,45 +108,21 @@ fn used(used: &UsedUp) -> String {
     [Some(calls), cost, tokens].into_iter().flatten().collect()
 }
 
-fn step_lines(step: &StepHistory, width: usize, from: Timestamp, took: Duration) -> Vec<String> {
-    let status = serde_json::to_value(step.status).ok();
-    let status = status
-        .as_ref()
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let own = step
-        .started
-        .zip(step.ended)
-        .map(|(start, end)| duration(end.since(start)));
-    let attempts = match step.attempts.len() {
-        0 => String::new(),
-        1 => "  1 attempt".to_owned(),
-        count => format!("  {count} attempts"),
-    };
-    let mut lines = vec![format!(
-        "  {} {:<width$}  {:<9}  {:>8}  {}{attempts}",
-        sign(step.status),
-        step.name,
-        status,
-        own.unwrap_or_default(),
-        timeline(step, from, took),
-    )];
+/// What stands below the line of a step.
+fn details(step: &StepHistory, from: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
     for attempt in &step.attempts {
-        lines.push(format!("      arguments {}", short(&attempt.arguments)));
-        lines.push(format!("      {}", attempt_line(attempt, from)));
+        lines.push(format!("arguments {}", short(&attempt.arguments)));
+        lines.push(attempt_line(attempt, from));
     }
     if let Some(output) = &step.output {
         let word = if step.defaulted { "default" } else { "result" };
-        lines.push(format!("      {word}    {}", short(output)));
+        lines.push(format!("{word}    {}", short(output)));
     }
     if let Some(failure) = &step.failure {
-        lines.push(format!(
-            "      failure   {} ({})",
-            failure.message, failure.code
-        ));
+        lines.push(format!("failure   {} ({})", failure.message, failure.code));
     }
-    lines.extend(step.reason.iter().map(|reason| format!("      {reason}")));
+    lines.extend(step.reason.clone());
     lines
 }
 
@@ -122,30 +148,7 @@ fn attempt_line(attempt: &AttemptHistory, from: Timestamp) -> String {
     )
 }
 
-/// Where in the run the step was at work.
-fn timeline(step: &StepHistory, from: Timestamp, took: Duration) -> String {
-    let scale = |at: Timestamp| {
-        let share = at.since(from).as_micros().min(took.as_micros());
-        let place = share * TIMELINE_WIDTH as u128 / took.as_micros().max(1);
-        usize::try_from(place).unwrap_or(TIMELINE_WIDTH)
-    };
-    let Some(started) = step.started else {
-        return " ".repeat(TIMELINE_WIDTH);
-    };
-    let start = scale(started).min(TIMELINE_WIDTH - 1);
-    let end = step.ended.map_or(TIMELINE_WIDTH, scale).max(start + 1);
-    (0..TIMELINE_WIDTH)
-        .map(|at| {
-            if (start..end).contains(&at) {
-                '█'
-            } else {
-                '·'
-            }
-        })
-        .collect()
-}
-
-fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= VALUE_CHARACTERS_MAX {
         return text;

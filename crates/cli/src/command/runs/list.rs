@@ -1,0 +1,131 @@
+//! `runs list`: which runs the store knows, narrowed by workflow, state, label and time.
+
+use crate::args::RunsStoreArgs;
+use crate::exit::{Exit, usage};
+use crate::progress::duration;
+use crate::{print, values, wire};
+use clap::Args;
+use onecall_dialects::toolhive::parse_duration;
+use onecall_engine::identity::Timestamp;
+use onecall_engine::journal::{Filter, Phase, Summary};
+use onecall_runtime::now;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    store: RunsStoreArgs,
+    #[arg(long)]
+    workflow: Option<String>,
+    /// running, waiting, held, completed, failed, timed_out or cancelled; may be repeated
+    #[arg(long = "state", value_name = "STATE")]
+    states: Vec<String>,
+    /// Only runs with this label, as `key=value`; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    labels: Vec<String>,
+    /// Only runs that began at this time or later: `2h` ago, or `2026-07-28T09:30:00Z`
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only runs that began before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
+    let filter = filter(&args)?;
+    // Before the first run there is no store, which is nothing to complain about.
+    let runs = match wire::find_store(args.store.store.as_deref())? {
+        Some(journal) => journal.list(filter).await?,
+        None => Vec::new(),
+    };
+    if args.json {
+        print::out(serde_json::to_string_pretty(&runs)?);
+    } else {
+        for run in &runs {
+            print::out(line(run));
+        }
+    }
+    if runs.is_empty() {
+        print::err("no runs");
+        return Ok(Exit::NothingSelected);
+    }
+    Ok(Exit::Ok)
+}
+
+fn filter(args: &ListArgs) -> anyhow::Result<Filter> {
+    let phases = args.states.iter().map(|state| {
+        let known = || Phase::ALL.map(Phase::as_str).join(", ");
+        Phase::parse(state).ok_or_else(|| {
+            usage(format!(
+                "no state is called `{state}`; there are {}",
+                known()
+            ))
+        })
+    });
+    let time = |text: &Option<String>| text.as_deref().map(|text| moment(text, now())).transpose();
+    Ok(Filter {
+        workflow: args.workflow.clone(),
+        phases: phases.collect::<anyhow::Result<_>>()?,
+        labels: values::labels(&args.labels)?,
+        since: time(&args.since)?,
+        until: time(&args.until)?,
+        limit: args.limit,
+        ..Filter::default()
+    })
+}
+
+/// A time as it is written on the command line: so long ago, or a date.
+fn moment(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+    let days = days.map(|days: u32| Duration::from_hours(24) * days);
+    if let Some(ago) = days.or_else(|| parse_duration(text)) {
+        let micros = u64::try_from(ago.as_micros()).unwrap_or(u64::MAX);
+        return Ok(Timestamp::from_micros(
+            now.as_micros().saturating_sub(micros),
+        ));
+    }
+    Timestamp::from_rfc3339(text).ok_or_else(|| {
+        usage(format!(
+            "`{text}` is no time; write `30m`, `2h` or `7d` for so long ago, or `2026-07-28T09:30:00Z`"
+        ))
+    })
+}
+
+fn line(run: &Summary) -> String {
+    let end = run.ended.unwrap_or(run.updated);
+    let failure = run.failure.as_deref().unwrap_or("");
+    let labels = run.labels.iter();
+    let labels = labels.map(|(key, value)| format!("  {key}={value}"));
+    format!(
+        "{}  {:<10} {}  {:>9}  {}  {failure}{}",
+        run.id,
+        run.phase.as_str(),
+        run.created.to_rfc3339(),
+        duration(end.since(run.created)),
+        run.workflow,
+        labels.collect::<String>(),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_so_long_ago_or_dates() {
+        let now = Timestamp::from_millis(1_785_231_000_000);
+        let at = |text| moment(text, now).unwrap().to_rfc3339();
+        assert_eq!(at("2h"), "2026-07-28T07:30:00.000Z");
+        assert_eq!(at("7d"), "2026-07-21T09:30:00.000Z");
+        assert_eq!(at("1h30m"), "2026-07-28T08:00:00.000Z");
+        assert_eq!(at("2026-07-28"), "2026-07-28T00:00:00.000Z");
+        assert_eq!(at("2026-07-28T11:30:00+02:00"), "2026-07-28T09:30:00.000Z");
+        assert!(moment("yesterday", now).is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! `runs retry`: a new run that keeps what completed. Says first what that would be, and makes it with `--yes`.
+
+use super::{load, open};
+use crate::args::RunsStoreArgs;
+use crate::exit::Exit;
+use crate::print;
+use crate::progress::sign;
+use clap::Args;
+use onecall_engine::event::Status;
+use onecall_runtime::retry::{Fate, prepare};
+use serde_json::json;
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
+    run: String,
+    /// Also run this step again, and what comes after it
+    #[arg(long, value_name = "STEP")]
+    from: Option<String>,
+    /// Make the new run; without this only what it would keep is shown
+    #[arg(long)]
+    yes: bool,
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    store: RunsStoreArgs,
+}
+
+pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
+    let journal = open(&args.store)?;
+    let stored = load(&*journal, &args.run).await?;
+    let old = stored.summary.id.clone();
+    let retry = prepare(&stored, args.from.as_deref())?;
+    let steps = retry.steps.clone();
+    let new = if args.yes {
+        Some(retry.make(&*journal).await?)
+    } else {
+        None
+    };
+    if args.json {
+        let told = json!({ "retry_of": old, "run": new, "steps": steps });
+        print::out(serde_json::to_string_pretty(&told)?);
+        return Ok(Exit::Ok);
+    }
+    print::out(format!("retry of {old} ({})", stored.summary.workflow));
+    for step in &steps {
+        print::out(format!("  {}", line(step)));
+    }
+    match new {
+        Some(run) => {
+            print::out(format!("made run {run}"));
+            print::err("a server on this store takes it up; `onecall runs watch last` follows it");
+        }
+        None => print::err("nothing was done; add --yes to make this run"),
+    }
+    Ok(Exit::Ok)
+}
+
+fn line(step: &Fate) -> String {
+    if step.kept {
+        let output = step.output.as_ref().map(super::show::short);
+        return format!("= {}  kept  {}", step.name, output.unwrap_or_default())
+            .trim_end()
+            .to_owned();
+    }
+    let fate = match step.status {
+        Status::Skipped => "its condition is looked at again",
+        Status::Pending => "runs",
+        Status::Running | Status::Completed | Status::Failed | Status::Cancelled => "runs again",
+    };
+    let was = step.status.as_str();
+    let sign = sign(Status::Running);
+    format!("{sign} {}  {fate}  (was {was})", step.name)
+}

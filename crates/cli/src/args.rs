@@ -4,6 +4,7 @@ use crate::command::completions::CompletionsArgs;
 use crate::command::connect::ConnectArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::runs;
+use crate::files::FileArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -93,6 +94,8 @@ pub(crate) struct CheckArgs {
     /// Treat warnings as faults
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,13 +130,15 @@ pub(crate) struct CallArgs {
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<String>,
     #[command(flatten)]
+    pub(crate) files: FileArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Files or directories with backends and workflows
-    #[arg(required_unless_present = "demo", value_name = "PATH")]
+    #[arg(required_unless_present_any = ["demo", "backends", "mcp_configs"], value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[arg(long, default_value_t = 4483)]
     pub(crate) port: u16,
@@ -148,6 +153,8 @@ pub(crate) struct ServeArgs {
     /// Serve beyond loopback without authentication
     #[arg(long)]
     pub(crate) allow_anonymous: bool,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -311,6 +318,8 @@ pub(crate) struct GraphArgs {
     pub(crate) workflow: Option<String>,
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -323,13 +332,15 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
     /// Files or directories with backends
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present_any = ["backends", "mcp_configs"], value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Write `{backend: list}` as JSON, for `check --tools`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,19 +1,21 @@
 //! `--demo`: the example workflows of `examples/hello`, built in, over the built-in backend.
 
+use crate::files::FileArgs;
 use crate::wire::{self, Loaded};
 use onecall_config::Input;
-use onecall_runtime::sources::{self, ReadSourcesError};
 use std::path::PathBuf;
 
 const HELLO: &str = include_str!("../../../examples/hello/hello.yaml");
 
 /// The example and whatever else was named.
-pub(crate) fn load(paths: &[PathBuf]) -> Result<Loaded, ReadSourcesError> {
-    let mut collected = sources::collect(paths)?;
+pub(crate) fn load(paths: &[PathBuf], files: &FileArgs) -> anyhow::Result<Loaded> {
+    let mut collected = files.collect(paths)?;
     let source = collected.sources.add("examples/hello/hello.yaml", HELLO);
     collected.inputs.push(Input {
         source,
         named: true,
     });
-    Ok(wire::understand(collected))
+    let mut loaded = wire::understand(collected);
+    files.pick(&mut loaded)?;
+    Ok(loaded)
 }

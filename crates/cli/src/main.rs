@@ -6,6 +6,7 @@ mod clients;
 mod command;
 mod demo_files;
 mod exit;
+mod files;
 mod input;
 mod print;
 mod progress;

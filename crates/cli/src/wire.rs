@@ -1,6 +1,7 @@
 //! Settings become the options of each crate; files, environment, store and signals are met here only.
 
 use crate::args::StoreArgs;
+use crate::exit::usage;
 use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings, Strategy};
@@ -31,15 +32,14 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Neither a backend nor a workflow was found.
-    pub(crate) fn is_empty(&self) -> bool {
-        let servers = self.settings.iter().flat_map(|settings| &settings.servers);
-        servers
-            .into_iter()
-            .all(|server| server.backends.is_empty() && server.workflows.is_empty())
+    /// What the paths say, once it is reported and sound. `None` when something in them is an error.
+    pub(crate) fn sound(self) -> Option<Settings> {
+        report(&self);
+        self.settings.filter(|_| !self.diagnostics.has_errors())
     }
 }
 
+/// The paths alone, for commands that look at a set-up.
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     Ok(understand(sources::collect(paths)?))
 }
@@ -117,35 +117,36 @@ pub(crate) fn report(loaded: &Loaded) {
     }
 }
 
-/// The one server that `call` and `serve` work with.
-pub(crate) fn server(settings: Option<Settings>) -> anyhow::Result<(Server, Option<Durability>)> {
-    let Some(settings) = settings else {
-        bail!("nothing usable was found in the paths")
-    };
-    let durability = settings.durability;
-    let mut servers = settings.servers.into_iter();
-    match (servers.next(), servers.next()) {
-        (Some(server), None) => Ok((server, durability)),
-        (None, _) => bail!("the paths hold no backends and no workflows"),
-        (Some(first), Some(second)) => bail!(
-            "the paths hold several servers (`{}`, `{}`, …); name the files of one",
-            first.name,
-            second.name
-        ),
+/// The one server that a command works with.
+pub(crate) fn only_server(settings: &mut Settings) -> anyhow::Result<Server> {
+    let names: Vec<&str> = settings
+        .servers
+        .iter()
+        .map(|own| own.name.as_str())
+        .collect();
+    if names.len() > 1 {
+        let names = names.join("`, `");
+        return Err(usage(format!(
+            "the paths hold several servers; pick one with `--server`: `{names}`"
+        )));
+    }
+    match settings.servers.pop() {
+        Some(server) => Ok(server),
+        None => bail!("the paths hold no backends and no workflows"),
     }
 }
 
 /// `is_server`: takes up the runs that others left; a one-shot command minds its own.
 pub(crate) async fn start(
-    loaded: Loaded,
+    server: Server,
+    settings: &Settings,
     journal: Arc<dyn Journal>,
     is_server: bool,
 ) -> anyhow::Result<Runtime> {
-    let (server, durability) = server(loaded.settings)?;
     let options = Options {
         server,
         journal,
-        durability: durability.unwrap_or(Durability::Async),
+        durability: settings.durability.unwrap_or(Durability::Async),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         first_list_wait: FIRST_LIST_WAIT,
         this_program: std::env::current_exe().ok(),
@@ -155,11 +156,11 @@ pub(crate) async fn start(
 }
 
 /// The store that the flag names, else the files, else the one of the user.
-pub(crate) fn open_store(args: &StoreArgs, loaded: &Loaded) -> anyhow::Result<Arc<dyn Journal>> {
-    let configured = loaded
-        .settings
-        .as_ref()
-        .and_then(|settings| settings.store.as_ref());
+pub(crate) fn open_store(
+    args: &StoreArgs,
+    settings: &Settings,
+) -> anyhow::Result<Arc<dyn Journal>> {
+    let configured = settings.store.as_ref();
     let named = args.store.clone().or_else(|| configured.map(PathBuf::from));
     open_or_create(named.as_deref(), args.ephemeral)
 }

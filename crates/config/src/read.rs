@@ -4,7 +4,7 @@ use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
 use crate::resources::{
-    self, Definition, Resource, ToolConfigs, no_backends, publish, resources_of,
+    self, Definition, Loaded, NAMESPACE, Resource, no_backends, publish, resources_of,
 };
 use crate::settings::{Backend, Server, Settings};
 use crate::substitute::Environment;
@@ -84,17 +84,17 @@ pub(crate) fn assemble(
         loose: &merged.server.backends.clone(),
     };
     let mut loaded = resources::load(&resources, context, diagnostics);
-    let tool_configs = ToolConfigs::default();
     for found in of_kind(documents, Kind::ToolhiveConfig) {
         let reader = found.reader(options);
         let context = toolhive::Context {
             reader: &reader,
             templates: merged.templates,
             home: Home::Config,
-            tool_configs: &tool_configs,
+            namespace: NAMESPACE,
+            tool_configs: &loaded.tool_configs,
         };
         let own = toolhive::read(&found.document.root, context, diagnostics);
-        merged.add_toolhive(own, &mut loaded.definitions, diagnostics);
+        merged.add_toolhive(own, &mut loaded, diagnostics);
     }
     let definitions = std::mem::take(&mut loaded.definitions);
     (merged.finish(loaded.servers, diagnostics), definitions)
@@ -212,27 +212,25 @@ impl Merged {
         self.templates = own.templates;
     }
 
-    fn add_toolhive(
-        &mut self,
-        own: Toolhive,
-        definitions: &mut [Definition],
-        diagnostics: &mut Diagnostics,
-    ) {
+    fn add_toolhive(&mut self, own: Toolhive, loaded: &mut Loaded, diagnostics: &mut Diagnostics) {
         if let Some(name) = own.name {
             self.server.name = name;
+        }
+        if let Some(aggregation) = own.aggregation {
+            self.server.aggregation = aggregation;
+        }
+        if let (Some(group), []) = (&own.group, own.backends.as_slice()) {
+            loaded.join(group, NAMESPACE, &mut self.server);
         }
         self.group = own.group.or(self.group.take());
         self.server.backends.extend(own.backends);
         self.server.workflows.extend(own.workflows);
-        if let Some(aggregation) = own.aggregation {
-            self.server.aggregation = aggregation;
-        }
         let references = &own.tool_refs;
         publish(
             references,
-            "default",
+            NAMESPACE,
             &mut self.server,
-            definitions,
+            &mut loaded.definitions,
             diagnostics,
         );
     }
@@ -241,8 +239,7 @@ impl Merged {
     fn finish(mut self, mut servers: Vec<Server>, diagnostics: &mut Diagnostics) -> Settings {
         let is_named = !self.server.name.is_empty();
         if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
-            let name = &self.server.name;
-            diagnostics.push(no_backends(name, group.place(), Some(group)));
+            diagnostics.push(no_backends(&self.server, group.place(), Some(group)));
         }
         if !is_named {
             "onecall".clone_into(&mut self.server.name);

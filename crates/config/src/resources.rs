@@ -12,6 +12,7 @@ pub(crate) use tool_config::ToolConfigs;
 
 use crate::settings::{Backend, Server};
 use crate::substitute::Environment;
+use backends::Member;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
 use onecall_workflow::expression::GoOptions;
@@ -36,11 +37,37 @@ pub(crate) struct Context<'a> {
     pub(crate) loose: &'a [Backend],
 }
 
+/// The namespace of what states none.
+pub(crate) const NAMESPACE: &str = "default";
+
 /// Everything resources gave.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) servers: Vec<Server>,
     pub(crate) definitions: Vec<Definition>,
+    pub(crate) tool_configs: ToolConfigs,
+    members: Vec<Member>,
+}
+
+impl Loaded {
+    /// Gives a server the members of a group, unless it has a backend of that name.
+    pub(crate) fn join(&self, group: &Text, namespace: &str, server: &mut Server) {
+        join(&self.members, group, namespace, server);
+    }
+}
+
+fn join(members: &[Member], group: &Text, namespace: &str, server: &mut Server) {
+    for member in members {
+        let is_in = member.group.as_ref().is_some_and(|own| **own == **group);
+        let is_known = |own: &Backend| own.name == member.backend.name;
+        if !is_in || member.namespace != namespace || server.backends.iter().any(is_known) {
+            continue;
+        }
+        server.backends.push(member.backend.clone());
+        let rules = &mut server.aggregation.rules;
+        let is_ruled = rules.iter().any(|rule| rule.backend == member.backend.name);
+        rules.extend(member.rule.clone().filter(|_| !is_ruled));
+    }
 }
 
 pub(crate) fn load(
@@ -49,13 +76,14 @@ pub(crate) fn load(
     diagnostics: &mut Diagnostics,
 ) -> Loaded {
     check_unique(resources, diagnostics);
+    check_mounts(resources, diagnostics);
     let tool_configs = ToolConfigs::read(resources, diagnostics);
     let mut definitions: Vec<Definition> = resources
         .iter()
         .filter(|resource| resource.kind == ResourceKind::Definition)
         .filter_map(|resource| definition(resource, context.templates, diagnostics))
         .collect();
-    let members = backends::read(resources, context.environment, &tool_configs, diagnostics);
+    let members = backends::read(resources, context, &tool_configs, diagnostics);
     let mut servers = Vec::new();
     for resource in resources {
         if resource.kind == ResourceKind::Server {
@@ -77,6 +105,8 @@ pub(crate) fn load(
     Loaded {
         servers,
         definitions,
+        tool_configs,
+        members,
     }
 }
 
@@ -152,6 +182,30 @@ fn check_unique(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
                 .secondary(earlier.place(), "first used here")
                 .help("remove or rename one of them"),
             ),
+        }
+    }
+}
+
+/// Servers of one name in two namespaces would stand under one path.
+fn check_mounts(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
+    let servers = resources
+        .iter()
+        .filter(|own| own.kind == ResourceKind::Server);
+    let mut first: BTreeMap<&str, (&str, &Text)> = BTreeMap::new();
+    for server in servers {
+        let Some(name) = server.name else { continue };
+        let own = (server.namespace.as_str(), name);
+        let (namespace, earlier) = *first.entry(name.as_str()).or_insert(own);
+        if namespace != own.0 {
+            diagnostics.push(
+                Diagnostic::error(
+                    codes::DUPLICATE_RESOURCE,
+                    format!("servers of two namespaces are named `{name}`"),
+                )
+                .label(name.place(), format!("in namespace `{}`", own.0))
+                .secondary(earlier.place(), format!("in namespace `{namespace}`"))
+                .help("rename one of them, or give the files of one namespace"),
+            );
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) struct Context<'a> {
     pub(crate) reader: &'a Reader<'a>,
     pub(crate) templates: GoOptions,
     pub(crate) home: dialect::Home,
+    pub(crate) namespace: &'a str,
     pub(crate) tool_configs: &'a ToolConfigs,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
         auth::outgoing(own, &mut read.backends, context.reader, diagnostics);
     }
     if let Some(own) = fields.optional_fields("aggregation", diagnostics) {
-        read.aggregation = Some(aggregation::read(own, context.tool_configs, diagnostics));
+        read.aggregation = Some(aggregation::read(own, context, diagnostics));
     }
     if let Some(own) = fields.optional_fields("operational", diagnostics) {
         operational::read(own, &mut read.backends, diagnostics);

@@ -3,7 +3,7 @@
 
 use onecall_config::settings::{Aggregation, Backend, Server, Session, Strategy, Transport};
 use onecall_engine::identity::Timestamp;
-use onecall_gateway::{HttpOptions, serve_http};
+use onecall_gateway::{HttpOptions, Mount, serve_http};
 use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_workflow::policy::Durability;
@@ -53,7 +53,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::start(options).await?;
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok());
     let options = HttpOptions::new("127.0.0.1", port.unwrap_or(0), "0");
-    serve_http(runtime, options, CancellationToken::new(), announce).await?;
+    serve_http(
+        vec![Mount::root(runtime)],
+        options,
+        CancellationToken::new(),
+        announce,
+    )
+    .await?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
 use crate::{answer_page, observe};
 use axum::Router;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{any_service, get};
 use axum::serve::ListenerExt as _;
 use onecall_runtime::runtime::Runtime;
@@ -14,31 +15,61 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+/// A virtual server and the path it stands under: nothing, or `/name` where there are several.
+#[derive(Clone, Debug)]
+pub struct Mount {
+    pub runtime: Runtime,
+    pub path: String,
+}
+
+impl Mount {
+    /// The only server of a process, at the root.
+    pub fn root(runtime: Runtime) -> Self {
+        let path = String::new();
+        Self { runtime, path }
+    }
+}
+
+/// Names that no mounted server may have, since the root answers under them.
+pub const RESERVED_PATHS: [&str; 2] = ["health", "readyz"];
 
 /// Serves until `stop` is cancelled. `ready` is told the bound address before the first request is taken.
 pub async fn serve_http(
-    runtime: Runtime,
+    mounts: Vec<Mount>,
     options: HttpOptions,
     stop: CancellationToken,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
     let listener = bind(&options).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
-    let setup = Setup {
-        connection: Connection::Http,
-        version: &options.version,
-        patience: options.patience,
-        base: Some(format!("http://{address}")),
-        stop: stop.clone(),
-    };
-    let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
     let streams = CancellationToken::new();
-    let gate = Gate::new(&options, address);
-    let handshakes = Arc::new(Handshakes::new(&options));
-    let router = router(&shared, gate, handshakes, streams.clone());
-    let changes = shared.sessions.clone().follow(runtime, stop.clone());
-    let changes = tokio::spawn(changes);
+    let mut router = probes(stop.clone());
+    let mut faces = Vec::new();
+    let mut changes = JoinSet::new();
+    for Mount { runtime, path } in mounts {
+        let setup = Setup {
+            connection: Connection::Http,
+            version: &options.version,
+            patience: options.patience,
+            base: Some(format!("http://{address}{path}")),
+            stop: stop.clone(),
+        };
+        let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
+        let handshakes = Arc::new(Handshakes::new(&options));
+        let own = face(&shared, handshakes, streams.clone());
+        router = match path.as_str() {
+            "" => router.merge(own),
+            path => router.nest(path, own),
+        };
+        changes.spawn(shared.sessions.clone().follow(runtime, stop.clone()));
+        faces.push(shared);
+    }
+    // Hosts and origins are checked for every path alike.
+    let gate = Arc::new(Gate::new(&options, address));
+    let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
     let listener = listener.tap_io(|stream| {
         // Answers are small; waiting to fill a packet would cost 40 ms.
@@ -47,7 +78,7 @@ pub async fn serve_http(
     let served =
         axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let leaving = async {
-        shared.leave().await;
+        futures::future::join_all(faces.iter().map(|face| face.leave())).await;
         streams.cancel();
         tokio::time::sleep(CLOSING).await;
     };
@@ -57,7 +88,6 @@ pub async fn serve_http(
         () = leaving => Ok(()),
     };
     streams.cancel();
-    changes.abort();
     outcome
 }
 
@@ -84,13 +114,15 @@ async fn bind(options: &HttpOptions) -> Result<TcpListener, ServeError> {
     bound.map_err(|cause| ServeError::Bind { address, cause })
 }
 
-fn router(
-    shared: &Arc<Shared>,
-    gate: Gate,
-    handshakes: Arc<Handshakes>,
-    streams: CancellationToken,
-) -> Router {
-    // Hosts and origins are checked by the gate, for every path alike.
+/// What a process answers for all its servers.
+fn probes(stop: CancellationToken) -> Router {
+    Router::new()
+        .route("/health", get(|| async { "ok\n" }))
+        .route("/readyz", get(observe::readiness))
+        .with_state(stop)
+}
+
+fn face(shared: &Arc<Shared>, handshakes: Arc<Handshakes>, streams: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
@@ -99,16 +131,13 @@ fn router(
     let handler = Handler::new(Arc::clone(shared));
     let manager = Arc::clone(&handshakes.manager);
     let service = StreamableHttpService::new(move || Ok(handler.fresh()), manager, config);
-    let message = axum::middleware::from_fn_with_state(Arc::clone(shared), admit::message);
-    let session = axum::middleware::from_fn_with_state(handshakes, handshake::session);
+    let message = from_fn_with_state(Arc::clone(shared), admit::message);
+    let session = from_fn_with_state(handshakes, handshake::session);
     let mcp = any_service(service)
         .layer(message)
         .layer(session)
-        .layer(axum::middleware::map_response(admit::in_json));
-    let gate = axum::middleware::from_fn_with_state(Arc::new(gate), admit::caller);
+        .layer(map_response(admit::in_json));
     Router::new()
-        .route("/health", get(|| async { "ok\n" }))
-        .route("/readyz", get(observe::readiness))
         .route("/status", get(observe::status))
         .route("/metrics", get(observe::metrics))
         .route(
@@ -117,5 +146,4 @@ fn router(
         )
         .with_state(Arc::clone(shared))
         .route("/mcp", mcp)
-        .layer(gate)
 }

@@ -26,6 +26,6 @@ mod sessions;
 mod stdio;
 mod tools;
 
-pub use http::serve_http;
+pub use http::{Mount, RESERVED_PATHS, serve_http};
 pub use options::{HttpOptions, ServeError, StdioOptions};
 pub use stdio::{serve_lines, serve_stdio};

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio_util::sync::CancellationToken;
 
 /// Calls by outcome.
 #[derive(Debug, Default)]
@@ -45,8 +46,8 @@ impl Counts {
 }
 
 /// Whether new calls are welcome.
-pub(crate) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    if shared.stop.is_cancelled() {
+pub(crate) async fn readiness(State(stop): State<CancellationToken>) -> (StatusCode, &'static str) {
+    if stop.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
     }
     (StatusCode::OK, "ready\n")

@@ -28,15 +28,15 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let arguments = arguments(&args, &words.rest)?;
     let loaded = match &words.url {
         Some(url) => wire::load_url(url),
-        None => wire::load(&words.paths)?,
+        None => args.files.load(&words.paths)?,
     };
-    wire::report(&loaded);
-    if loaded.diagnostics.has_errors() {
+    let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
-    }
+    };
     let labels = values::labels(&args.labels)?;
-    let journal = wire::open_store(&args.store, &loaded)?;
-    let runtime = wire::start(loaded, journal, false).await?;
+    let server = wire::only_server(&mut settings)?;
+    let journal = wire::open_store(&args.store, &settings)?;
+    let runtime = wire::start(server, &settings, journal, false).await?;
     let exit = if args.dry_run {
         dry_run::run(&runtime, &words.tool, arguments).await
     } else {

@@ -6,7 +6,6 @@ use crate::input::read_text;
 use crate::{print, wire};
 use anyhow::Context;
 use onecall_runtime::saved::SavedTools;
-use onecall_runtime::sources;
 use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
@@ -17,9 +16,10 @@ const TOOLS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();
-    let collected = sources::collect(&paths)?;
+    let collected = args.files.collect(&paths)?;
     let inputs = collected.inputs.clone();
     let mut loaded = wire::understand(collected);
+    args.files.pick(&mut loaded)?;
     let unfit = match &args.tools {
         Some(tools) => check_tools(&loaded, tools)?,
         None => Diagnostics::new(),

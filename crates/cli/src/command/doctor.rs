@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::{print, wire};
 use clap::Args;
 use onecall_backends::BackendState;
+use onecall_config::settings::Settings;
 use onecall_runtime::runtime::Runtime;
 use onecall_runtime::saved::SavedTools;
 use onecall_source::render;
@@ -138,26 +139,28 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
         }
         (false, true) => Finding::new("files", Verdict::Good, "no faults"),
     });
-    findings.push(store(&args.store, Some(&loaded)));
-    if has_errors {
+    findings.push(store(&args.store, loaded.settings.as_ref()));
+    let Some(mut settings) = loaded.settings.filter(|_| !has_errors) else {
         return Ok(());
-    }
+    };
     let in_memory = StoreArgs {
         store: None,
         ephemeral: true,
     };
-    let journal = wire::open_store(&in_memory, &loaded)?;
-    let runtime = wire::start(loaded, journal, false).await?;
-    SavedTools::of(&runtime, PATIENCE).await;
-    findings.extend(backends(&runtime));
-    findings.extend(names(&runtime).await);
-    runtime.shutdown(Duration::ZERO).await;
+    for server in std::mem::take(&mut settings.servers) {
+        let journal = wire::open_store(&in_memory, &settings)?;
+        let runtime = wire::start(server, &settings, journal, false).await?;
+        SavedTools::of(&runtime, PATIENCE).await;
+        findings.extend(backends(&runtime));
+        findings.extend(names(&runtime).await);
+        runtime.shutdown(Duration::ZERO).await;
+    }
     Ok(())
 }
 
-fn store(args: &StoreArgs, loaded: Option<&wire::Loaded>) -> Finding {
-    let opened = match loaded {
-        Some(loaded) => wire::open_store(args, loaded),
+fn store(args: &StoreArgs, settings: Option<&Settings>) -> Finding {
+    let opened = match settings {
+        Some(settings) => wire::open_store(args, settings),
         None => wire::open_named_store(args),
     };
     match opened {

@@ -2,27 +2,23 @@
 
 use crate::args::{GraphArgs, GraphFormat};
 use crate::exit::Exit;
-use crate::{print, wire};
+use crate::print;
 use onecall_workflow::graph;
 use onecall_workflow::workflow::Workflow;
 
 pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Exit> {
-    let loaded = wire::load(std::slice::from_ref(&args.path))?;
-    wire::report(&loaded);
-    if loaded.diagnostics.has_errors() {
+    let path = std::slice::from_ref(&args.path);
+    let Some(settings) = args.files.load(path)?.sound() else {
         return Ok(Exit::Failed);
-    }
-    let servers = loaded
-        .settings
-        .iter()
-        .flat_map(|settings| &settings.servers);
+    };
+    let published = settings.servers.iter().flat_map(|server| &server.workflows);
     let wanted = |workflow: &&Workflow| {
         args.workflow
             .as_deref()
             .is_none_or(|name| workflow.name == name)
     };
     let mut is_any = false;
-    for workflow in servers.flat_map(|server| &server.workflows).filter(wanted) {
+    for workflow in published.chain(&settings.unpublished).filter(wanted) {
         is_any = true;
         print::out(match args.format {
             GraphFormat::Text => graph::text(workflow),

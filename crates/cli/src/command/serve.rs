@@ -3,10 +3,10 @@
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::{demo_files, print, wire};
-use anyhow::Context;
-use onecall_gateway::{HttpOptions, StdioOptions, serve_http, serve_stdio};
+use anyhow::{Context, bail};
+use onecall_config::settings::{Server, Settings};
+use onecall_gateway::{HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio};
 use onecall_runtime::publish::{Published, Target};
-use onecall_runtime::runtime::Runtime;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,50 +15,96 @@ const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let loaded = if args.demo {
-        demo_files::load(&args.paths)?
+        demo_files::load(&args.paths, &args.files)?
     } else {
-        wire::load(&args.paths)?
+        args.files.load(&args.paths)?
     };
-    wire::report(&loaded);
-    if loaded.diagnostics.has_errors() {
+    let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
-    }
-    if loaded.is_empty() {
+    };
+    let is_empty = |server: &Server| server.backends.is_empty() && server.workflows.is_empty();
+    if settings.servers.iter().all(is_empty) {
         print::err("error: the paths hold no backends and no workflows");
         return Ok(Exit::NothingSelected);
     }
-    let journal = wire::open_store(&args.store, &loaded)?;
-    let runtime = wire::start(loaded, journal, true).await?;
+    let servers = if args.stdio {
+        vec![wire::only_server(&mut settings)?]
+    } else {
+        std::mem::take(&mut settings.servers)
+    };
+    let mounts = start(servers, &settings, &args).await?;
     let stop = wire::stop_on_signals();
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let served = if args.stdio {
-        serve_stdio(runtime.clone(), StdioOptions::new(version), stop.clone()).await
-    } else {
-        let mut options = HttpOptions::new(args.host.clone(), args.port, version);
-        options.allow_anonymous = args.allow_anonymous;
-        let told = runtime.clone();
-        let ready = move |address| {
-            tokio::spawn(announce(told, address));
-        };
-        serve_http(runtime.clone(), options, stop.clone(), ready).await
+    let served = match mounts.as_slice() {
+        [only] if args.stdio => {
+            serve_stdio(only.runtime.clone(), StdioOptions::new(version), stop).await
+        }
+        _ => {
+            let mut options = HttpOptions::new(args.host.clone(), args.port, version);
+            options.allow_anonymous = args.allow_anonymous;
+            let told = mounts.clone();
+            let ready = move |address| {
+                tokio::spawn(announce(told, address));
+            };
+            serve_http(mounts.clone(), options, stop, ready).await
+        }
     };
-    runtime.shutdown(GRACE).await;
+    for mount in &mounts {
+        mount.runtime.shutdown(GRACE).await;
+    }
     served.context("the server stopped")?;
     Ok(Exit::Ok)
 }
 
-/// Says what is published, from where, at which URL, and what to paste into a client.
-async fn announce(runtime: Runtime, address: SocketAddr) {
-    let url = format!("http://{address}/mcp");
-    let published = runtime.settled().await;
-    for line in tool_lines(&published) {
-        print::out(line);
+/// One server stands at the root, several stand under their names. Each has a store of its own opening.
+async fn start(
+    servers: Vec<Server>,
+    settings: &Settings,
+    args: &ServeArgs,
+) -> anyhow::Result<Vec<Mount>> {
+    let is_one = servers.len() == 1;
+    let mut mounts = Vec::with_capacity(servers.len());
+    for server in servers {
+        let path = if is_one {
+            String::new()
+        } else {
+            mount_path(&server.name)?
+        };
+        let journal = wire::open_store(&args.store, settings)?;
+        let runtime = wire::start(server, settings, journal, true).await?;
+        mounts.push(Mount { runtime, path });
     }
-    print::out(format!("serving `{}` at {url}", runtime.name()));
+    Ok(mounts)
+}
+
+fn mount_path(name: &str) -> anyhow::Result<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || !name.chars().all(fits) || RESERVED_PATHS.contains(&name) {
+        bail!(
+            "server `{name}` cannot be served under its name; rename it, or pick one with `--server`"
+        );
+    }
+    Ok(format!("/{name}"))
+}
+
+/// Says what is published, from where, at which URL, and what to paste into a client.
+async fn announce(mounts: Vec<Mount>, address: SocketAddr) {
+    let mut entries = Vec::new();
+    for Mount { runtime, path } in &mounts {
+        let url = format!("http://{address}{path}/mcp");
+        let published = runtime.settled().await;
+        for line in tool_lines(&published) {
+            print::out(line);
+        }
+        print::out(format!("serving `{}` at {url}", runtime.name()));
+        let name = path.strip_prefix('/').unwrap_or("onecall");
+        entries.push(format!(
+            "\"{name}\": {{ \"type\": \"http\", \"url\": \"{url}\" }}"
+        ));
+    }
     print::out("client configuration:");
-    print::out(format!(
-        "  {{ \"mcpServers\": {{ \"onecall\": {{ \"type\": \"http\", \"url\": \"{url}\" }} }} }}"
-    ));
+    let entries = entries.join(", ");
+    print::out(format!("  {{ \"mcpServers\": {{ {entries} }} }}"));
 }
 
 fn tool_lines(published: &Published) -> Vec<String> {

@@ -12,17 +12,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
-    let loaded = wire::load(&args.paths)?;
-    wire::report(&loaded);
-    if loaded.diagnostics.has_errors() {
+    let Some(mut settings) = args.files.load(&args.paths)?.sound() else {
         return Ok(Exit::Failed);
-    }
+    };
+    let server = wire::only_server(&mut settings)?;
     let store = StoreArgs {
         store: None,
         ephemeral: true,
     };
-    let journal = wire::open_store(&store, &loaded)?;
-    let runtime = wire::start(loaded, journal, false).await?;
+    let journal = wire::open_store(&store, &settings)?;
+    let runtime = wire::start(server, &settings, journal, false).await?;
     let exit = show(&runtime, &args).await;
     runtime.shutdown(Duration::ZERO).await;
     exit

@@ -7,6 +7,7 @@ mod check;
 mod readme;
 mod render;
 mod runs;
+mod servers;
 mod setup;
 mod skeleton;
 mod support;

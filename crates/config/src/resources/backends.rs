@@ -1,6 +1,6 @@
 //! Members of groups: entries, proxies and servers that run in a cluster, as backends.
 
-use super::{Resource, ResourceKind, ToolConfigs, not_found};
+use super::{Context, Resource, ResourceKind, ToolConfigs, not_found};
 use crate::keys;
 use crate::settings::{Backend, Session, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
@@ -20,13 +20,14 @@ pub(crate) struct Member {
 
 pub(super) fn read(
     resources: &[Resource<'_>],
-    environment: &Environment<'_>,
+    context: Context<'_>,
     tool_configs: &ToolConfigs,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Member> {
     let subject = Subject {
         resources,
-        environment,
+        environment: context.environment,
+        loose: context.loose,
         tool_configs,
     };
     let mut members = Vec::new();
@@ -50,6 +51,7 @@ pub(super) fn read(
 struct Subject<'a> {
     resources: &'a [Resource<'a>],
     environment: &'a Environment<'a>,
+    loose: &'a [Backend],
     tool_configs: &'a ToolConfigs,
 }
 
@@ -129,7 +131,9 @@ impl Subject<'_> {
             fields.entry(key);
         }
         let url = status_url(resource);
-        if let (None, Some(name)) = (&url, resource.name) {
+        if let (None, Some(name)) = (&url, resource.name)
+            && !self.loose.iter().any(|own| own.name == name.as_str())
+        {
             diagnostics.push(no_url(name));
         }
         let transport = mode.or(transport).map(|transport| transport.value);
@@ -153,18 +157,11 @@ impl Subject<'_> {
         let headers = forward.map(|own| self.forwarded(own, diagnostics));
         fields.finish(diagnostics);
         let name = resource.name?;
-        let (url, headers) = (url?, headers.unwrap_or_default());
-        let mut backend = Backend {
-            name: BackendName::from(name.as_str()),
-            transport: match transport {
-                Some("sse") => Transport::Sse { url, headers },
-                _ => Transport::StreamableHttp { url, headers },
-            },
-            timeout: None,
-            max_in_flight: None,
-            eager: false,
-            session: Session::Shared,
-            place: name.place().clone(),
+        // Another file or flag may say how what runs in the cluster is reached from here.
+        let loose = self.loose.iter().find(|own| own.name == name.as_str());
+        let mut backend = match loose {
+            Some(loose) => loose.clone(),
+            None => reached(name, url?, transport, headers.unwrap_or_default()),
         };
         if let Some(auth) = auth {
             self.authenticate(&auth, resource, &mut backend, diagnostics);
@@ -176,8 +173,9 @@ impl Subject<'_> {
                 overrides: std::collections::BTreeMap::new(),
                 exclude_all: false,
             };
+            let namespace = &resource.namespace;
             self.tool_configs
-                .apply(&tool_config, &mut rule, diagnostics);
+                .apply(&tool_config, namespace, &mut rule, diagnostics);
             rule
         });
         Some(Member {
@@ -264,6 +262,26 @@ impl Subject<'_> {
         }
         let why = "the backend would be called without these credentials";
         diagnostics.push(keys::refused(entry, &format!("spec.type: {text}"), why));
+    }
+}
+
+fn reached(
+    name: &Text,
+    url: String,
+    transport: Option<&str>,
+    headers: Vec<(String, String)>,
+) -> Backend {
+    Backend {
+        name: BackendName::from(name.as_str()),
+        transport: match transport {
+            Some("sse") => Transport::Sse { url, headers },
+            _ => Transport::StreamableHttp { url, headers },
+        },
+        timeout: None,
+        max_in_flight: None,
+        eager: false,
+        session: Session::Shared,
+        place: name.place().clone(),
     }
 }
 

@@ -136,7 +136,7 @@ fn resource<'n>(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Resourc
         kind,
         node,
         name: None,
-        namespace: "default".to_owned(),
+        namespace: super::NAMESPACE.to_owned(),
         labels: BTreeMap::new(),
         generation: None,
         spec,

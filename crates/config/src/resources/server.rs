@@ -1,13 +1,14 @@
 //! A `VirtualMCPServer`: its group, its configuration, the definitions it publishes.
 
 use super::backends::Member;
-use super::{Context, Definition, Resource, ResourceKind, ToolConfigs, publish};
+use super::{Context, Definition, Resource, ResourceKind, ToolConfigs, join, publish};
 use crate::backend::Reader;
 use crate::keys;
 use crate::settings::{Backend, Server};
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
 use onecall_dialects::toolhive::Home;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
+use std::collections::BTreeSet;
 
 pub(super) struct Subject<'a> {
     pub(super) resource: &'a Resource<'a>,
@@ -60,6 +61,7 @@ impl Subject<'_> {
                 reader: &reader,
                 templates: self.context.templates,
                 home: Home::Resource,
+                namespace: &self.resource.namespace,
                 tool_configs: self.tool_configs,
             };
             toolhive::read(node, context, diagnostics)
@@ -77,6 +79,9 @@ impl Subject<'_> {
             definitions,
             diagnostics,
         );
+        if let (true, Some(name)) = (server.backends.is_empty(), self.resource.name) {
+            diagnostics.push(no_backends(&server, name.place(), group.as_ref()));
+        }
         Some(server)
     }
 
@@ -86,37 +91,25 @@ impl Subject<'_> {
         group: Option<&Text>,
         diagnostics: &mut Diagnostics,
     ) -> Option<Server> {
-        let name = self.resource.name?;
-        let mut aggregation = config.aggregation.unwrap_or_default();
-        let mut backends: Vec<Backend> = config.backends;
-        let explicit = !backends.is_empty();
-        if let (Some(group), false) = (group, explicit) {
+        let mut server = Server {
+            name: self.resource.name?.to_string(),
+            backends: config.backends,
+            workflows: config.workflows,
+            aggregation: config.aggregation.unwrap_or_default(),
+            ..Server::default()
+        };
+        let is_explicit = !server.backends.is_empty();
+        if let (Some(group), false) = (group, is_explicit) {
             self.check_group(group, diagnostics);
-            for member in self.members {
-                let own_group = member.group.as_ref().is_some_and(|own| **own == **group);
-                if own_group && member.namespace == self.resource.namespace {
-                    backends.push(member.backend.clone());
-                    let known = aggregation
-                        .rules
-                        .iter()
-                        .any(|rule| rule.backend == member.backend.name);
-                    aggregation
-                        .rules
-                        .extend(member.rule.clone().filter(|_| !known));
-                }
+            join(self.members, group, &self.resource.namespace, &mut server);
+        }
+        for loose in self.context.loose {
+            let is_known = |own: &Backend| own.name == loose.name;
+            if is_explicit || !server.backends.iter().any(is_known) {
+                server.backends.push(loose.clone());
             }
         }
-        backends.extend(self.context.loose.iter().cloned());
-        if backends.is_empty() {
-            diagnostics.push(no_backends(name, name.place(), group));
-        }
-        Some(Server {
-            name: name.to_string(),
-            backends,
-            workflows: config.workflows,
-            aggregation,
-            ..Server::default()
-        })
+        Some(server)
     }
 
     /// A group may be left out of the files; one that is there in another namespace is a mistake.
@@ -175,7 +168,9 @@ fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     fields.finish(diagnostics);
 }
 
-pub(crate) fn no_backends(name: &str, place: &Place, group: Option<&Text>) -> Diagnostic {
+/// The flags to give are those of the backends that the steps name.
+pub(crate) fn no_backends(server: &Server, place: &Place, group: Option<&Text>) -> Diagnostic {
+    let name = &server.name;
     let message = match group {
         Some(group) => {
             format!("server `{name}` has no backends: no member of group `{group}` was given")
@@ -185,5 +180,24 @@ pub(crate) fn no_backends(name: &str, place: &Place, group: Option<&Text>) -> Di
     let place = group.map_or(place, Text::place);
     Diagnostic::warning(codes::NO_BACKENDS, message)
         .label(place, "no backends")
-        .help("give the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer), `--backend NAME=URL`, or `--mcp-config mcp.json`")
+        .help(format!("give {}, `--mcp-config mcp.json`, or the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer)", flags(server)))
+}
+
+/// Limit: flags that a help text shows.
+const FLAGS_SHOWN_MAX: usize = 5;
+
+fn flags(server: &Server) -> String {
+    let steps = server.workflows.iter().flat_map(|workflow| &workflow.steps);
+    let tools = steps.filter_map(|step| Some(step.call()?.tool.as_str()));
+    let names: BTreeSet<&str> = tools
+        .filter_map(|tool| Some(tool.split_once('.')?.0))
+        .collect();
+    if names.is_empty() {
+        return "`--backend NAME=URL`".to_owned();
+    }
+    let shown = names.iter().take(FLAGS_SHOWN_MAX);
+    let flags: Vec<String> = shown
+        .map(|name| format!("`--backend {name}=URL`"))
+        .collect();
+    flags.join(" ")
 }

@@ -6,10 +6,10 @@ use crate::toolhive::aggregation::read_override;
 use onecall_source::{Diagnostics, Fields, Text};
 use std::collections::BTreeMap;
 
-/// All tool configurations among the files, by name.
+/// All tool configurations among the files, by namespace and name.
 #[derive(Debug, Default)]
 pub(crate) struct ToolConfigs {
-    all: BTreeMap<String, ToolConfig>,
+    all: BTreeMap<(String, String), ToolConfig>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,17 +42,28 @@ impl ToolConfigs {
             fields.finish(diagnostics);
             if let Some(name) = resource.name {
                 let filter = has_filter.then(|| filter.iter().map(ToString::to_string).collect());
-                all.insert(name.to_string(), ToolConfig { filter, overrides });
+                all.insert(
+                    (resource.namespace.clone(), name.to_string()),
+                    ToolConfig { filter, overrides },
+                );
             }
         }
         Self { all }
     }
 
     /// Completes a rule from the configuration it refers to; what the rule says itself wins.
-    pub(crate) fn apply(&self, name: &Text, rule: &mut ToolRule, diagnostics: &mut Diagnostics) {
-        let Some(config) = self.all.get(name.as_str()) else {
-            let names: Vec<&str> = self.all.keys().map(String::as_str).collect();
-            diagnostics.push(not_found(name, "MCPToolConfig", "default", &names));
+    pub(crate) fn apply(
+        &self,
+        name: &Text,
+        namespace: &str,
+        rule: &mut ToolRule,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let key = (namespace.to_owned(), name.to_string());
+        let Some(config) = self.all.get(&key) else {
+            let own = self.all.keys().filter(|(own, _)| own == namespace);
+            let names: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
+            diagnostics.push(not_found(name, "MCPToolConfig", namespace, &names));
             return;
         };
         if rule.filter.is_none() {

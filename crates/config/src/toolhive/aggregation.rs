@@ -1,7 +1,6 @@
 //! How the tools of several backends become one list.
 
-use super::read_reference;
-use crate::resources::ToolConfigs;
+use super::{Context, read_reference};
 use crate::settings::{Aggregation, Strategy, ToolOverride, ToolRule, Visibility};
 use onecall_dialects::toolhive::read_annotations;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, codes};
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 
 pub(super) fn read(
     mut fields: Fields<'_>,
-    tool_configs: &ToolConfigs,
+    context: Context<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Aggregation {
     let place = fields.place();
@@ -22,7 +21,7 @@ pub(super) fn read(
     };
     let mut rules: Vec<ToolRule> = Vec::new();
     for node in fields.sequence("tools", diagnostics) {
-        if let Some(rule) = read_rule(node, tool_configs, diagnostics) {
+        if let Some(rule) = read_rule(node, context, diagnostics) {
             if rules.iter().any(|earlier| earlier.backend == rule.backend) {
                 diagnostics.push(duplicate_rule(node, &rule));
             }
@@ -76,11 +75,7 @@ fn read_config(
     (format.map(ToString::to_string), order.collect())
 }
 
-fn read_rule(
-    node: &Node,
-    tool_configs: &ToolConfigs,
-    diagnostics: &mut Diagnostics,
-) -> Option<ToolRule> {
+fn read_rule(node: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Option<ToolRule> {
     let mut fields = Fields::read(node, "an entry of `tools`", diagnostics)?;
     let workload = fields.required_string("workload", diagnostics);
     let has_filter = fields.has("filter");
@@ -102,7 +97,10 @@ fn read_rule(
         exclude_all: exclude_all.is_some_and(|stated| stated.value),
     };
     if let Some(name) = reference {
-        tool_configs.apply(&name, &mut rule, diagnostics);
+        let namespace = context.namespace;
+        context
+            .tool_configs
+            .apply(&name, namespace, &mut rule, diagnostics);
     }
     Some(rule)
 }

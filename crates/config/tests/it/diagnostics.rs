@@ -81,6 +81,10 @@ fn bad_files_give_exactly_their_output_and_fixed_files_none() {
                 failures.push(format!("the page of {id} does not show its files"));
             }
         }
+        let shown = expected.rsplit_once("\n\n").map_or("", |(shown, _)| shown);
+        if !page.contains(&format!("```text\n{shown}\n```")) {
+            failures.push(format!("the page of {id} does not show the output"));
+        }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n---\n"));
 }

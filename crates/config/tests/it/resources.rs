@@ -174,3 +174,81 @@ fn protection_that_cannot_be_enforced_refuses_a_server() {
     assert!(outcome.settings.is_none());
     assert_eq!(outcome.codes(), ["WF606"], "{}", outcome.report());
 }
+
+#[test]
+fn a_loose_backend_says_how_a_member_is_reached_from_here() {
+    let server = SERVER.replace(
+        "status: {url: \"http://127.0.0.1:9002/mcp\", phase: Running}",
+        "",
+    );
+    let bare = load(&[("s.yaml", &server), ("d.yaml", &definition(SOUND))]);
+    assert_eq!(bare.codes(), ["WF609"], "{}", bare.report());
+    assert!(bare.report().contains("--backend slack=URL"));
+    let flag = r#"{"backends": {"slack": {"command": "slack-mcp"}}}"#;
+    let files = [
+        ("s.yaml", server.as_str()),
+        ("d.yaml", &definition(SOUND)),
+        ("--backend slack", flag),
+    ];
+    let settings = load(&files).sound();
+    let [server] = settings.servers.as_slice() else {
+        panic!("one server")
+    };
+    let stdio =
+        |own: &Transport| matches!(own, Transport::Stdio { command, .. } if command == "slack-mcp");
+    assert_eq!(server.backends.len(), 2);
+    assert!(
+        stdio(&server.backends[1].transport),
+        "{:?}",
+        server.backends
+    );
+    assert_eq!(
+        server.aggregation.rules.len(),
+        1,
+        "its tool configuration still holds"
+    );
+}
+
+#[test]
+fn a_server_without_backends_shows_the_flags_to_give() {
+    let server = SERVER.split("---").next().unwrap();
+    let outcome = load(&[("s.yaml", server), ("d.yaml", &definition(SOUND))]);
+    assert_eq!(outcome.codes(), ["WF609"]);
+    assert!(
+        outcome.report().contains("give `--backend kubectl=URL`"),
+        "{}",
+        outcome.report()
+    );
+}
+
+#[test]
+fn a_configuration_file_takes_members_of_its_group() {
+    let config = "name: demo\ngroupRef: backends\ncompositeTools: []\n";
+    let entry = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {name: e}\nspec: {groupRef: backends, remoteUrl: \"http://h/mcp\", transport: sse, toolConfigRef: few}\n";
+    let tools = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPToolConfig\nmetadata: {name: few}\nspec: {toolsFilter: [send]}\n";
+    let settings = load(&[("c.yaml", config), ("e.yaml", entry), ("t.yaml", tools)]).sound();
+    let [server] = settings.servers.as_slice() else {
+        panic!("one server")
+    };
+    assert_eq!(server.name, "demo");
+    assert_eq!(server.backends[0].name, "e");
+    assert_eq!(server.aggregation.rules.len(), 1);
+}
+
+#[test]
+fn a_tool_configuration_of_another_namespace_is_not_taken() {
+    let elsewhere = SERVER.replace(
+        "{name: few, namespace: prod}",
+        "{name: few, namespace: dev}",
+    );
+    let outcome = load(&[("s.yaml", &elsewhere), ("d.yaml", &definition(SOUND))]);
+    assert_eq!(outcome.codes(), ["WF607"], "{}", outcome.report());
+}
+
+#[test]
+fn servers_of_one_name_in_two_namespaces_are_refused() {
+    let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v, namespace: NS}\nspec: {config: {backends: [{name: b, url: \"http://h/mcp\"}]}}\n";
+    let (one, two) = (server.replace("NS", "a"), server.replace("NS", "b"));
+    let outcome = load(&[("one.yaml", &one), ("two.yaml", &two)]);
+    assert_eq!(outcome.codes(), ["WF610"], "{}", outcome.report());
+}

@@ -3,7 +3,7 @@
 use crate::client::{Http, MODERN};
 use crate::world::{World, runtime};
 use http::{Method, StatusCode};
-use onecall_gateway::{HttpOptions, ServeError, serve_http};
+use onecall_gateway::{HttpOptions, Mount, ServeError, serve_http};
 use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -170,7 +170,13 @@ async fn other_machines_are_let_in_only_when_told_so() {
     let runtime = runtime().await;
     let options = HttpOptions::new("0.0.0.0", 0, "1");
     let stop = CancellationToken::new();
-    let refused = serve_http(runtime.clone(), options, stop, |_| unreachable!()).await;
+    let refused = serve_http(
+        vec![Mount::root(runtime.clone())],
+        options,
+        stop,
+        |_| unreachable!(),
+    )
+    .await;
     assert!(matches!(refused, Err(ServeError::NotLoopback { .. })));
     runtime.shutdown(Duration::ZERO).await;
 }

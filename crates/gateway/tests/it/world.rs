@@ -3,7 +3,7 @@
 use onecall_config::settings::{Backend, Server, Session, Transport};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Filter, Phase};
-use onecall_gateway::{HttpOptions, serve_http};
+use onecall_gateway::{HttpOptions, Mount, serve_http};
 use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
@@ -201,7 +201,9 @@ impl World {
             let (runtime, stop) = (runtime.clone(), stop.clone());
             tokio::spawn(async move {
                 let ready = |address| ready.send(address).unwrap();
-                serve_http(runtime, options, stop, ready).await.unwrap();
+                serve_http(vec![Mount::root(runtime)], options, stop, ready)
+                    .await
+                    .unwrap();
             })
         };
         Self {

@@ -1,0 +1,89 @@
+//! Flags beside the paths: backends that no file names, and which of several servers is meant.
+//! A backend of a flag is read as if a file of one entry had it, so every rule of files holds for it.
+
+use crate::exit::usage;
+use crate::wire::{self, Loaded};
+use clap::Args;
+use onecall_config::Input;
+use onecall_runtime::sources::{self, Collected};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct FileArgs {
+    /// A backend beside those of the files: its URL, or its command; may be repeated
+    #[arg(long = "backend", value_name = "NAME=URL|COMMAND")]
+    backends: Vec<String>,
+    /// A file of backends as desktop clients write it (`mcpServers`); may be repeated
+    #[arg(long = "mcp-config", value_name = "FILE")]
+    mcp_configs: Vec<PathBuf>,
+    /// The server to take, where the files hold several
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+}
+
+impl FileArgs {
+    /// Reads the paths and what the flags add to them.
+    pub(crate) fn collect(&self, paths: &[PathBuf]) -> anyhow::Result<Collected> {
+        let paths: Vec<PathBuf> = paths.iter().chain(&self.mcp_configs).cloned().collect();
+        let mut collected = sources::collect(&paths)?;
+        for flag in &self.backends {
+            let (name, backend) = backend(flag)?;
+            let text = json!({ "backends": { name: backend } }).to_string();
+            let source = collected.sources.add(format!("--backend {name}"), text);
+            collected.inputs.push(Input {
+                source,
+                named: true,
+            });
+        }
+        Ok(collected)
+    }
+
+    pub(crate) fn load(&self, paths: &[PathBuf]) -> anyhow::Result<Loaded> {
+        let mut loaded = wire::understand(self.collect(paths)?);
+        self.pick(&mut loaded)?;
+        Ok(loaded)
+    }
+
+    /// Leaves only the server that the flag names.
+    pub(crate) fn pick(&self, loaded: &mut Loaded) -> anyhow::Result<()> {
+        let (Some(wanted), Some(settings)) = (&self.server, &mut loaded.settings) else {
+            return Ok(());
+        };
+        let names: Vec<String> = settings
+            .servers
+            .iter()
+            .map(|own| own.name.clone())
+            .collect();
+        settings.servers.retain(|server| server.name == *wanted);
+        if settings.servers.is_empty() {
+            let names = names.join("`, `");
+            return Err(usage(format!(
+                "no server is named `{wanted}`; the paths hold `{names}`"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// `NAME=URL`, or `NAME=COMMAND ARGUMENT…` in the words of a shell.
+fn backend(flag: &str) -> anyhow::Result<(&str, Value)> {
+    let wrong = |why: &str| {
+        usage(format!(
+            "`--backend {flag}` {why}; write `--backend NAME=URL`"
+        ))
+    };
+    let Some((name, rest)) = flag.split_once('=') else {
+        return Err(wrong("names no backend"));
+    };
+    if rest.starts_with("http://") || rest.starts_with("https://") {
+        return Ok((name, json!({ "url": rest })));
+    }
+    let Some(words) = shlex::split(rest) else {
+        return Err(wrong("has a quote that is not closed"));
+    };
+    match words.split_first() {
+        Some((command, arguments)) => Ok((name, json!({ "command": command, "args": arguments }))),
+        None => Err(wrong("says neither a URL nor a command")),
+    }
+}

@@ -1,0 +1,161 @@
+//! Files with several servers, and the flags that add backends and pick a server.
+
+use crate::support::{run, serve};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+/// Two servers on one group, each with its own definition.
+const TWO: &str = r"
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: VirtualMCPServer
+metadata: {name: alpha}
+spec: {groupRef: g, compositeToolRefs: [{name: first}]}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: VirtualMCPServer
+metadata: {name: beta}
+spec: {groupRef: g, compositeToolRefs: [{name: second}]}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: VirtualMCPCompositeToolDefinition
+metadata: {name: first}
+spec: {name: first, description: one, steps: [{id: s, tool: demo.add, arguments: {a: 1, b: 2}}]}
+---
+apiVersion: toolhive.stacklok.dev/v1beta1
+kind: VirtualMCPCompositeToolDefinition
+metadata: {name: second}
+spec: {name: second, description: two, steps: [{id: s, tool: demo.add, arguments: {a: 3, b: 4}}]}
+";
+
+const DEMO: &str = "demo=onecall demo";
+
+fn written(home: &Path) -> String {
+    let file = home.join("two.yaml");
+    std::fs::write(&file, TWO).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The names that a stateless `tools/list` at this URL gives, and the status.
+fn listed(url: &str) -> (u16, Vec<String>) {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/list",
+        "params": { "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } },
+    })
+    .to_string();
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let json = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
+    let start = json.find('{').unwrap_or(json.len());
+    let end = json.rfind('}').map_or(start, |end| end + 1);
+    let value: Value = serde_json::from_str(&json[start..end]).unwrap_or_default();
+    let tools = value["result"]["tools"].as_array();
+    let names = tools.into_iter().flatten();
+    let names = names.map(|tool| tool["name"].as_str().unwrap().to_owned());
+    (status, names.collect())
+}
+
+#[test]
+fn several_servers_stand_under_their_names() {
+    let home = tempfile::tempdir().unwrap();
+    let file = written(home.path());
+    let (running, first) = serve(home.path(), &[&file, "--backend", DEMO, "--ephemeral"]);
+    let second = running.line(|line| line.contains(" at http://"));
+    let second = second.split(" at ").nth(1).unwrap();
+    assert!(
+        first.ends_with("/alpha/mcp") && second.ends_with("/beta/mcp"),
+        "{first} {second}"
+    );
+    let (alpha, beta) = (listed(&first).1, listed(second).1);
+    let has = |list: &[String], name: &str| list.iter().any(|own| own == name);
+    assert!(has(&alpha, "first") && !has(&alpha, "second"), "{alpha:?}");
+    assert!(has(&beta, "second") && !has(&beta, "first"), "{beta:?}");
+    let root = first.replace("/alpha", "");
+    assert_eq!(listed(&root).0, 404, "nothing stands at the root");
+}
+
+#[test]
+fn the_flag_picks_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let file = written(home.path());
+    let (running, url) = serve(
+        home.path(),
+        &[&file, "--backend", DEMO, "--server", "beta", "--ephemeral"],
+    );
+    assert!(
+        url.ends_with("/mcp") && !url.contains("beta"),
+        "one server stands at the root: {url}"
+    );
+    drop(running);
+    let none = run(home.path(), &["call", &file, "second", "--backend", DEMO]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.err.contains("`alpha`, `beta`"), "{}", none.err);
+    let picked = run(
+        home.path(),
+        &[
+            "call",
+            &file,
+            "second",
+            "--backend",
+            DEMO,
+            "--server",
+            "beta",
+            "--ephemeral",
+        ],
+    );
+    assert_eq!(picked.code, Some(0), "{picked:?}");
+    assert!(picked.out.contains('7'), "{}", picked.out);
+    let unknown = run(home.path(), &["check", &file, "--server", "gamma"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    let stdio = run(home.path(), &["serve", &file, "--stdio", "--backend", DEMO]);
+    assert_eq!(stdio.code, Some(2), "{stdio:?}");
+}
+
+#[test]
+fn flags_give_backends() {
+    let home = tempfile::tempdir().unwrap();
+    let file = written(home.path());
+    let without = run(home.path(), &["check", &file, "--deny-warnings"]);
+    assert_eq!(without.code, Some(1), "{without:?}");
+    assert!(
+        without.err.contains("--backend demo=URL"),
+        "{}",
+        without.err
+    );
+    let with = run(
+        home.path(),
+        &["check", &file, "--deny-warnings", "--backend", DEMO],
+    );
+    assert_eq!(with.code, Some(0), "{with:?}");
+    let list = home.path().join("mcp.json");
+    let servers = json!({ "mcpServers": { "demo": { "command": "onecall", "args": ["demo"] } } });
+    std::fs::write(&list, servers.to_string()).unwrap();
+    let tools = run(
+        home.path(),
+        &["tools", "--mcp-config", list.to_str().unwrap()],
+    );
+    assert_eq!(tools.code, Some(0), "{tools:?}");
+    assert!(tools.out.contains("demo_add"), "{}", tools.out);
+    for wrong in ["demo", "demo=", "demo='x"] {
+        let ran = run(home.path(), &["check", &file, "--backend", wrong]);
+        assert_eq!(ran.code, Some(2), "{wrong}: {ran:?}");
+    }
+    let bad = run(home.path(), &["check", &file, "--backend", "a b=x"]);
+    assert_eq!(bad.code, Some(1), "{bad:?}");
+    assert!(bad.err.contains("--backend a b:1:"), "{}", bad.err);
+}

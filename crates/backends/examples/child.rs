@@ -39,6 +39,7 @@ fn demo(arguments: &[String]) {
 /// A legacy server with one tool, and one fault.
 fn serve(fault: &str) {
     let mut was_probed = false;
+    let mut updated = None;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
@@ -67,7 +68,11 @@ fn serve(fault: &str) {
             ("initialize", _) => opened,
             ("tools/list", "pages") => page(&message),
             ("tools/list", _) => json!({ "result": { "tools": [{ "name": "do", "vendor": 1 }] } }),
-            ("tools/call", "dies") => crash("out of luck", 3),
+            ("tools/call", "dies" | "news") => crash("out of luck", 3),
+            ("resources/subscribe", "news") => {
+                updated = Some(message["params"].clone());
+                json!({ "result": {} })
+            }
             ("tools/call", _) => json!({ "result": { "content": [] } }),
             _ => unknown,
         };
@@ -75,8 +80,15 @@ fn serve(fault: &str) {
         if let (Value::Object(answer), Value::Object(body)) = (&mut answer, body) {
             answer.extend(body);
         }
-        if writeln!(std::io::stdout().lock(), "{answer}").is_err() {
+        let mut stdout = std::io::stdout().lock();
+        if writeln!(stdout, "{answer}").is_err() {
             return;
+        }
+        // What is subscribed to is updated at once.
+        if let Some(params) = updated.take() {
+            let method = "notifications/resources/updated";
+            let news = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            let _ = writeln!(stdout, "{news}");
         }
     }
 }

@@ -113,11 +113,11 @@ async fn conform(backends: &Backends, name: &BackendName) -> Result<(), Failure>
         }
     }
     let extras = async {
-        for prompt in backends.list(name, ListKind::Prompts).await? {
+        for prompt in backends.list(name, ListKind::Prompts).await?.iter() {
             let params = json!({ "name": prompt["name"], "arguments": {} });
             backends.request(name, "prompts/get", params).await?;
         }
-        for resource in backends.list(name, ListKind::Resources).await? {
+        for resource in backends.list(name, ListKind::Resources).await?.iter() {
             let params = json!({ "uri": resource["uri"] });
             backends.request(name, "resources/read", params).await?;
         }

@@ -1,5 +1,5 @@
 //! The tools of all backends merged into one catalog: overrides, then names, then what clients
-//! see. Pure: lists in, catalog out. Names are decided in `conflict`.
+//! see. Pure: lists in, catalog out. Names are decided in `conflict`, resources and prompts merged in `offers`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,6 +11,10 @@ use onecall_workflow::workflow::Annotations;
 use serde_json::{Map, Value, json};
 
 use crate::conflict::{self, Candidate};
+
+mod offers;
+
+pub use offers::{Offer, merge_offers};
 
 /// How the tools of several backends become one list.
 #[derive(Clone, Debug, Default)]
@@ -74,23 +78,74 @@ pub struct Listed {
     pub tools: Arc<[Tool]>,
 }
 
+/// What names and URIs belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    Tool,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+}
+
+impl Thing {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Resource => "resource",
+            Self::ResourceTemplate => "resource template",
+        }
+    }
+
+    /// A URI is known to others as it is, so it is never changed.
+    pub(crate) fn takes_prefix(self) -> bool {
+        match self {
+            Self::Tool | Self::Prompt => true,
+            Self::Resource | Self::ResourceTemplate => false,
+        }
+    }
+
+    fn after_loss(self, backend: &BackendName, original: &str) -> String {
+        match self {
+            Self::Tool => format!("call it as `{backend}.{original}`"),
+            Self::Prompt => format!("get it as `{backend}.{original}`"),
+            Self::Resource | Self::ResourceTemplate => "it is not listed".to_owned(),
+        }
+    }
+
+    fn way_out(self) -> &'static str {
+        match self {
+            Self::Tool => "give all but one another name by an override",
+            Self::Prompt | Self::Resource | Self::ResourceTemplate => {
+                "none is listed; the strategies `prefix` and `priority` choose"
+            }
+        }
+    }
+}
+
 /// Something in the merge that its owner should know. None of it stops the other tools.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Notice {
     #[error(
-        "tool `{tool}` of backend `{backend}` has lost its name `{name}` to backend `{winner}`; call it as `{backend}.{tool}`"
+        "{} `{original}` of backend `{backend}` has lost its name `{name}` to backend `{winner}`; {}",
+        thing.as_str(),
+        thing.after_loss(backend, original)
     )]
     LostName {
+        thing: Thing,
         backend: BackendName,
-        tool: String,
+        original: String,
         name: String,
         winner: BackendName,
     },
     #[error(
-        "backends {} all have a tool `{name}`; give all but one another name by an override",
-        quoted(backends)
+        "backends {} all have a {} `{name}`; {}",
+        quoted(backends),
+        thing.as_str(),
+        thing.way_out()
     )]
     Unresolved {
+        thing: Thing,
         name: String,
         backends: Vec<BackendName>,
     },
@@ -126,13 +181,15 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
             notices.extend(dangling(list, rule));
         }
     }
-    let (names, conflicts) = conflict::resolve(&candidates, &options.strategy);
+    let (candidates, tools): (Vec<Candidate>, Vec<Tool>) = candidates.into_iter().unzip();
+    let (names, conflicts) = conflict::resolve(&candidates, &options.strategy, Thing::Tool);
     notices.extend(conflicts);
-    let tools = candidates.into_iter().zip(names).map(|(candidate, name)| {
+    let named = candidates.into_iter().zip(tools).zip(names);
+    let tools = named.map(|((candidate, tool), name)| {
         let listed = name.is_some() && is_listed(&candidate, options);
         let tool = match &name {
-            Some(name) => candidate.tool.renamed(name),
-            None => candidate.tool,
+            Some(name) => tool.renamed(name),
+            None => tool,
         };
         CatalogTool {
             name: name.map(|name| ToolName::from(name.as_str())),
@@ -152,7 +209,7 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
     (catalog, notices)
 }
 
-fn overridden(list: &Listed, rule: Option<&ToolRule>) -> Vec<Candidate> {
+fn overridden(list: &Listed, rule: Option<&ToolRule>) -> Vec<(Candidate, Tool)> {
     let mut tools: Vec<&Tool> = list.tools.iter().collect();
     tools.sort_by_key(|tool| tool.name());
     let candidates = tools.into_iter().map(|tool| {
@@ -160,13 +217,14 @@ fn overridden(list: &Listed, rule: Option<&ToolRule>) -> Vec<Candidate> {
         let name = change
             .and_then(|change| change.name.as_deref())
             .unwrap_or(tool.name());
-        Candidate {
+        let candidate = Candidate {
             backend: list.backend.clone(),
             original: tool.name().to_owned(),
             name: name.to_owned(),
             is_overridden: change.is_some(),
-            tool: change.map_or_else(|| tool.clone(), |change| apply(tool, change)),
-        }
+        };
+        let tool = change.map_or_else(|| tool.clone(), |change| apply(tool, change));
+        (candidate, tool)
     });
     candidates.collect()
 }

@@ -18,6 +18,7 @@ use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
+use crate::news::News;
 use crate::options::{BackendOptions, TransportOptions};
 use crate::process::Process;
 use crate::sse;
@@ -219,33 +220,30 @@ impl Client {
         }
     }
 
-    /// Keeps the stream open on which a modern server tells of changes; returns when it ends.
-    pub(crate) async fn listen(&self) -> Result<(), RequestError> {
-        let filter = json!({ "notifications": {
-            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
-        } });
-        self.request(method::LISTEN, filter).await.map(drop)
+    /// Keeps a stream open on which a modern server tells of what the filter names; returns when it ends.
+    pub(crate) async fn listen(&self, filter: Value) -> Result<(), RequestError> {
+        let params = json!({ "notifications": filter });
+        self.request(method::LISTEN, params).await.map(drop)
     }
 
     /// The server tells of list changes on a stream that must be asked for.
     pub(crate) fn must_listen(&self) -> bool {
-        let tells = |kind: &str| {
-            let flag = self
-                .agreement
-                .capabilities
-                .get(kind)
-                .and_then(|kind| kind.get("listChanged"));
-            flag == Some(&Value::Bool(true))
-        };
+        let tells = |kind: &str| self.declares(kind, "listChanged");
         self.era() == Era::Modern && (tells("tools") || tells("prompts") || tells("resources"))
+    }
+
+    /// Whether the server declared a flag of a capability, such as `listChanged` of `tools`.
+    pub(crate) fn declares(&self, capability: &str, flag: &str) -> bool {
+        let capability = self.agreement.capabilities.get(capability);
+        capability.and_then(|own| own.get(flag)) == Some(&Value::Bool(true))
     }
 
     pub(crate) fn era(&self) -> Era {
         self.agreement.revision.era()
     }
 
-    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.wire.changed()
+    pub(crate) fn news(&self) -> &News {
+        self.wire.news()
     }
 
     pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {

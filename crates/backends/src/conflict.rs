@@ -1,13 +1,13 @@
-//! Which tool gets which published name. A tool that loses keeps its `backend.tool` spelling.
+//! Which tool, prompt or resource gets which published name. A tool or prompt that loses keeps its `backend.name`
+//! spelling.
 
 use std::collections::{BTreeMap, HashMap};
 
-use onecall_mcp::Tool;
 use onecall_workflow::name::BackendName;
 
-use crate::catalog::{Notice, Strategy};
+use crate::catalog::{Notice, Strategy, Thing};
 
-/// A tool that wants a name.
+/// Something that wants a name.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) backend: BackendName,
@@ -15,24 +15,28 @@ pub(crate) struct Candidate {
     /// After overrides.
     pub(crate) name: String,
     pub(crate) is_overridden: bool,
-    pub(crate) tool: Tool,
 }
 
 /// The published name of each candidate, `None` for those that lost theirs.
 pub(crate) fn resolve(
     candidates: &[Candidate],
     strategy: &Strategy,
+    thing: Thing,
 ) -> (Vec<Option<String>>, Vec<Notice>) {
     let mut notices = Vec::new();
     let wanted: Vec<Option<String>> = match strategy {
-        Strategy::Prefix { format } => candidates
+        Strategy::Prefix { format } if thing.takes_prefix() => candidates
             .iter()
             .map(|candidate| Some(prefixed(format, &candidate.backend, &candidate.name)))
             .collect(),
-        Strategy::Priority { order } => by_priority(candidates, order, &mut notices),
-        Strategy::Manual => manually(candidates, &mut notices),
+        Strategy::Prefix { .. } => candidates
+            .iter()
+            .map(|candidate| Some(candidate.name.clone()))
+            .collect(),
+        Strategy::Priority { order } => by_priority(candidates, order, thing, &mut notices),
+        Strategy::Manual => manually(candidates, thing, &mut notices),
     };
-    let names = first_come(candidates, &wanted, &mut notices);
+    let names = first_come(candidates, &wanted, thing, &mut notices);
     (names, notices)
 }
 
@@ -52,6 +56,7 @@ fn clashes(candidates: &[Candidate]) -> BTreeMap<&str, Vec<usize>> {
 fn by_priority(
     candidates: &[Candidate],
     order: &[BackendName],
+    thing: Thing,
     notices: &mut Vec<Notice>,
 ) -> Vec<Option<String>> {
     let mut names = vec![None; candidates.len()];
@@ -73,18 +78,23 @@ fn by_priority(
         for index in indexes {
             let candidate = &candidates[index];
             match winner {
-                None => {
+                None if thing.takes_prefix() => {
                     names[index] = Some(prefixed("{workload}_", &candidate.backend, name));
                 }
+                None => names[index] = Some(name.to_owned()),
                 Some(winner) if winner == index => names[index] = Some(name.to_owned()),
-                Some(winner) => notices.push(lost(candidate, name, &candidates[winner])),
+                Some(winner) => notices.push(lost(candidate, name, &candidates[winner], thing)),
             }
         }
     }
     names
 }
 
-fn manually(candidates: &[Candidate], notices: &mut Vec<Notice>) -> Vec<Option<String>> {
+fn manually(
+    candidates: &[Candidate],
+    thing: Thing,
+    notices: &mut Vec<Notice>,
+) -> Vec<Option<String>> {
     let mut names = vec![None; candidates.len()];
     for (name, indexes) in clashes(candidates) {
         if let [only] = indexes[..] {
@@ -96,6 +106,7 @@ fn manually(candidates: &[Candidate], notices: &mut Vec<Notice>) -> Vec<Option<S
             .map(|&index| candidates[index].backend.clone())
             .collect();
         notices.push(Notice::Unresolved {
+            thing,
             name: name.to_owned(),
             backends,
         });
@@ -103,10 +114,11 @@ fn manually(candidates: &[Candidate], notices: &mut Vec<Notice>) -> Vec<Option<S
     names
 }
 
-/// Whatever the strategy, one name belongs to one tool: an override wins, then the earlier one.
+/// Whatever the strategy, one name belongs to one candidate: an override wins, then the earlier one.
 fn first_come(
     candidates: &[Candidate],
     wanted: &[Option<String>],
+    thing: Thing,
     notices: &mut Vec<Notice>,
 ) -> Vec<Option<String>> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
@@ -121,7 +133,7 @@ fn first_come(
         let name = name.as_ref()?;
         let owner = owners[name.as_str()];
         if owner != index {
-            notices.push(lost(&candidates[index], name, &candidates[owner]));
+            notices.push(lost(&candidates[index], name, &candidates[owner], thing));
             return None;
         }
         Some(name.clone())
@@ -129,10 +141,11 @@ fn first_come(
     names.collect()
 }
 
-fn lost(candidate: &Candidate, name: &str, winner: &Candidate) -> Notice {
+fn lost(candidate: &Candidate, name: &str, winner: &Candidate, thing: Thing) -> Notice {
     Notice::LostName {
+        thing,
         backend: candidate.backend.clone(),
-        tool: candidate.original.clone(),
+        original: candidate.original.clone(),
         name: name.to_owned(),
         winner: winner.backend.clone(),
     }

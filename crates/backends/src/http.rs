@@ -32,6 +32,7 @@ use crate::error::RequestError;
 use crate::limits::{HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, QUESTIONS_MAX};
 use crate::link::{RequestOptions, ask};
 use crate::negotiate::Opening;
+use crate::news::News;
 
 type Outcome = Result<Box<RawValue>, RequestError>;
 
@@ -51,7 +52,7 @@ struct Shared {
     session: Mutex<Option<Arc<str>>>,
     reopening: tokio::sync::Mutex<()>,
     next_id: AtomicI64,
-    changed: watch::Sender<u64>,
+    news: News,
     closed: watch::Sender<Option<Arc<str>>>,
     questions: tokio::sync::Semaphore,
     /// Who can be asked, by the request that is in flight.
@@ -81,7 +82,7 @@ impl HttpWire {
             session: Mutex::new(session),
             reopening: tokio::sync::Mutex::default(),
             next_id: AtomicI64::new(1),
-            changed: watch::Sender::new(0),
+            news: News::new(),
             closed: watch::Sender::new(None),
             questions: tokio::sync::Semaphore::new(QUESTIONS_MAX),
             askers: Mutex::default(),
@@ -131,8 +132,8 @@ impl HttpWire {
         }
     }
 
-    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.shared.changed.subscribe()
+    pub(crate) fn news(&self) -> &News {
+        &self.shared.news
     }
 
     pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
@@ -243,7 +244,7 @@ impl Shared {
         let (_, session) = open::initialize(&self.endpoint, &self.opening).await?;
         *lock(&self.session) = session;
         // A server that lost its sessions may have been replaced.
-        self.changed.send_modify(|version| *version += 1);
+        self.news.all_changed();
         Ok(())
     }
 
@@ -269,10 +270,7 @@ impl Shared {
                         let _ = sink.try_send(progress);
                     }
                 }
-                method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
-                    self.changed.send_modify(|version| *version += 1);
-                }
-                _ => {}
+                _ => self.news.take(&method, &params),
             },
             // A modern server asks nothing.
             Incoming::Request { id, method, params } if self.revision.era() == Era::Legacy => {

@@ -16,6 +16,7 @@ mod limits;
 mod link;
 mod lists;
 mod negotiate;
+mod news;
 mod options;
 mod pool;
 mod process;
@@ -23,17 +24,20 @@ mod slot;
 mod sse;
 mod status;
 mod stderr;
+mod subscriptions;
 mod wire;
 
 pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink};
 pub use catalog::{
-    CatalogOptions, Listed, Notice, Strategy, ToolOverride, ToolRule, Visibility, merge,
+    CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,
+    merge, merge_offers,
 };
 pub use error::{CallError, ConnectError, StartError};
 pub use lists::ListKind;
+pub use news::Changes;
 pub use onecall_workflow::name::BackendName;
 pub use options::{
     BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,
 };
-pub use pool::{Backends, ToolLists};
+pub use pool::{Backends, ResourceUpdate, Subscription, ToolLists};
 pub use status::{BackendState, BackendStatus};

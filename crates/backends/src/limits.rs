@@ -56,6 +56,17 @@ pub(crate) const RESUMES_MAX: u32 = 100;
 pub(crate) const RESUME_WAIT_DEFAULT: Duration = Duration::from_secs(1);
 pub(crate) const RESUME_WAIT_MAX: Duration = Duration::from_secs(30);
 
+/// A list is kept so long where the server neither tells of changes nor says how long it lasts.
+pub(crate) const LIST_KEPT_DEFAULT: Duration = Duration::from_secs(30);
+/// Limit: a list is read again after this time, whatever the server says.
+pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
+/// Limit: updates of resources that wait for a slow listener; older ones are lost to it.
+pub(crate) const UPDATES_MAX: usize = 256;
+/// A change stream that ended is asked for again after this time.
+pub(crate) const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// A subscription is acknowledged after this time even if the server has not taken it yet.
+pub(crate) const SUBSCRIBE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Failures in a row after which a backend is probed.
 pub(crate) const DOUBT_AFTER: u32 = 5;
 /// A probe must be answered within this time.

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use crate::call::{Progress, ProgressSink, Question, QuestionSink};
 use crate::error::RequestError;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
+use crate::news::News;
 
 /// What goes with one request besides its parameters.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ struct Shared {
     table: Mutex<Table>,
     outbound: mpsc::Sender<Frame>,
     next_id: AtomicI64,
-    changed: watch::Sender<u64>,
+    news: News,
     closed: watch::Sender<Option<Arc<str>>>,
     questions: Arc<Semaphore>,
 }
@@ -81,7 +82,7 @@ impl Link {
             table: Mutex::default(),
             outbound,
             next_id: AtomicI64::new(1),
-            changed: watch::Sender::new(0),
+            news: News::new(),
             closed: watch::Sender::new(None),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         });
@@ -163,9 +164,8 @@ impl Link {
         let _ = self.shared.outbound.send(Frame::Other(text)).await;
     }
 
-    /// Rises when the server says that one of its lists changed.
-    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
-        self.shared.changed.subscribe()
+    pub(crate) fn news(&self) -> &News {
+        &self.shared.news
     }
 
     /// Holds the reason once the connection has ended.
@@ -257,10 +257,7 @@ impl Link {
                     let _ = sink.try_send(progress);
                 }
             }
-            method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
-                self.shared.changed.send_modify(|version| *version += 1);
-            }
-            _ => {}
+            _ => self.shared.news.take(name, params),
         }
     }
 

@@ -9,16 +9,18 @@ use indexmap::IndexMap;
 use onecall_mcp::{CallAnswer, Tool};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::call::{Call, CallerId};
 use crate::callers::Callers;
 use crate::catalog::Listed;
 use crate::client::Target;
 use crate::error::{CallError, StartError};
+use crate::limits::{SUBSCRIBE_PATIENCE, UPDATES_MAX};
 use crate::lists::{self, ListKind};
+use crate::news::Changes;
 use crate::options::{BackendOptions, ClientInfo, SessionScope};
-use crate::slot::{Publish, Slot};
+use crate::slot::{Publish, Slot, Told};
 use crate::status::BackendStatus;
 use onecall_workflow::catalog::Knowledge;
 use onecall_workflow::name::BackendName;
@@ -33,6 +35,8 @@ struct Inner {
     client: ClientInfo,
     slots: IndexMap<BackendName, Entry>,
     lists: watch::Sender<Arc<ToolLists>>,
+    changes: watch::Sender<Changes>,
+    updates: broadcast::Sender<Arc<ResourceUpdate>>,
 }
 
 struct Entry {
@@ -46,6 +50,29 @@ pub struct ToolLists {
     /// Rises with every change.
     pub version: u64,
     pub lists: Vec<(BackendName, Arc<[Tool]>)>,
+}
+
+/// A backend says that a resource has another content now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUpdate {
+    pub backend: BackendName,
+    pub uri: Arc<str>,
+}
+
+/// While it is held, the backend tells of updates of one resource.
+#[derive(Debug)]
+pub struct Subscription {
+    backends: Backends,
+    backend: BackendName,
+    uri: Arc<str>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Ok(entry) = self.backends.entry(&self.backend) {
+            entry.shared.subscriptions.remove(&self.uri);
+        }
+    }
 }
 
 impl Backends {
@@ -82,6 +109,8 @@ impl Backends {
                 client: client.clone(),
                 slots: slots.collect(),
                 lists: watch::Sender::default(),
+                changes: watch::Sender::default(),
+                updates: broadcast::Sender::new(UPDATES_MAX),
             }
         });
         Ok(Self { inner })
@@ -118,8 +147,77 @@ impl Backends {
         &self,
         backend: &BackendName,
         kind: ListKind,
-    ) -> Result<Vec<Value>, CallError> {
+    ) -> Result<Arc<[Value]>, CallError> {
         lists::read(&self.entry(backend)?.shared, kind).await
+    }
+
+    /// The lists of all backends, side by side. One that does not answer within `patience` stands with what it said
+    /// last, if anything.
+    pub async fn lists(
+        &self,
+        kind: ListKind,
+        patience: Duration,
+    ) -> Vec<(BackendName, Arc<[Value]>)> {
+        let one = |(name, entry): (&BackendName, &Entry)| {
+            let (name, slot) = (name.clone(), Arc::clone(&entry.shared));
+            async move {
+                let read = tokio::time::timeout(patience, lists::read(&slot, kind)).await;
+                let entries = match read {
+                    Ok(Ok(entries)) => Some(entries),
+                    Ok(Err(error)) => {
+                        tracing::debug!(backend = %name, %error, ?kind, "a list cannot be read");
+                        slot.lists.last(kind)
+                    }
+                    Err(_) => slot.lists.last(kind),
+                };
+                (name, entries.unwrap_or_default())
+            }
+        };
+        futures::future::join_all(self.inner.slots.iter().map(one)).await
+    }
+
+    /// Whether a backend has declared a capability, or a flag of one; connects where need be.
+    pub async fn declares(
+        &self,
+        backend: &BackendName,
+        capability: &str,
+        flag: Option<&str>,
+    ) -> Result<bool, CallError> {
+        let capabilities = self.entry(backend)?.shared.capabilities().await?;
+        let own = capabilities.get(capability);
+        Ok(match flag {
+            None => own.is_some(),
+            Some(flag) => own.and_then(|own| own.get(flag)) == Some(&Value::Bool(true)),
+        })
+    }
+
+    /// Has the backend tell of updates of a resource, over reconnections too.
+    pub async fn subscribe(
+        &self,
+        backend: &BackendName,
+        uri: &str,
+    ) -> Result<Subscription, CallError> {
+        let entry = self.entry(backend)?;
+        let subscription = Subscription {
+            backends: self.clone(),
+            backend: backend.clone(),
+            uri: uri.into(),
+        };
+        let subscriptions = &entry.shared.subscriptions;
+        subscriptions.add(&subscription.uri);
+        entry.shared.want();
+        subscriptions.in_force(uri, SUBSCRIBE_PATIENCE).await;
+        Ok(subscription)
+    }
+
+    /// Rises when a list of any backend changed or became known.
+    pub fn changes(&self) -> watch::Receiver<Changes> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Updates of resources that somebody subscribed to.
+    pub fn updates(&self) -> broadcast::Receiver<Arc<ResourceUpdate>> {
+        self.inner.updates.subscribe()
     }
 
     /// The caller is gone: its own connections end.
@@ -219,18 +317,39 @@ impl std::fmt::Debug for Backends {
     }
 }
 
-/// Puts one backend's list into its place among the others.
+/// Takes what one backend tells to whoever wants to know.
 fn publisher(inner: Weak<Inner>, name: BackendName, order: Arc<[BackendName]>) -> Publish {
-    Arc::new(move |tools| {
+    Arc::new(move |told| {
         let Some(inner) = inner.upgrade() else { return };
-        inner.lists.send_modify(|lists| {
+        match told {
+            Told::Tools(tools) => {
+                inner.put(&name, tools, &order);
+                inner.changes.send_modify(|seen| seen.tools += 1);
+            }
+            Told::Resources => inner.changes.send_modify(|seen| seen.resources += 1),
+            Told::Prompts => inner.changes.send_modify(|seen| seen.prompts += 1),
+            Told::Updated(uri) => {
+                let backend = name.clone();
+                // Nobody may be listening.
+                let _ = inner
+                    .updates
+                    .send(Arc::new(ResourceUpdate { backend, uri }));
+            }
+        }
+    })
+}
+
+impl Inner {
+    /// Puts one backend's list into its place among the others.
+    fn put(&self, name: &BackendName, tools: Arc<[Tool]>, order: &[BackendName]) {
+        self.lists.send_modify(|lists| {
             let mut next = ToolLists::clone(lists);
             next.version += 1;
-            next.lists.retain(|(other, _)| *other != name);
+            next.lists.retain(|(other, _)| other != name);
             next.lists.push((name.clone(), tools));
             next.lists
                 .sort_by_key(|(name, _)| order.iter().position(|other| other == name));
             *lists = Arc::new(next);
         });
-    })
+    }
 }

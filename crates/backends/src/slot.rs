@@ -18,14 +18,29 @@ use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError};
 use crate::health::{Health, Verdict};
 use crate::limits::{
-    BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX,
+    BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX, LISTEN_AGAIN,
 };
+use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
+use crate::news::Changes;
 use crate::options::{ClientInfo, TransportOptions};
 use crate::status::{BackendState, BackendStatus};
+use crate::subscriptions::{self, Subscriptions};
 
-/// Told of every list that differs from the one before.
-pub(crate) type Publish = Arc<dyn Fn(Arc<[Tool]>) + Send + Sync>;
+/// What a backend has to tell.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    /// A list of tools that differs from the one before.
+    Tools(Arc<[Tool]>),
+    /// Resources or their templates may be others now.
+    Resources,
+    Prompts,
+    /// A resource that somebody subscribed to.
+    Updated(Arc<str>),
+}
+
+/// Takes what a backend tells.
+pub(crate) type Publish = Arc<dyn Fn(Told) + Send + Sync>;
 
 pub(crate) struct Slot {
     pub(crate) target: Target,
@@ -34,6 +49,8 @@ pub(crate) struct Slot {
     demand: Notify,
     permits: Semaphore,
     tools: Mutex<Option<Arc<[Tool]>>>,
+    pub(crate) lists: Lists,
+    pub(crate) subscriptions: Subscriptions,
     found_era: Mutex<Option<Era>>,
     health: Mutex<Health>,
     doubt: Notify,
@@ -81,6 +98,8 @@ impl Slot {
             demand: Notify::new(),
             permits: Semaphore::new(target.options.max_in_flight),
             tools: Mutex::default(),
+            lists: Lists::default(),
+            subscriptions: Subscriptions::default(),
             found_era: Mutex::new(target.options.era),
             health: Mutex::default(),
             doubt: Notify::new(),
@@ -303,6 +322,9 @@ impl Slot {
         let client = Client::connect(&self.target, self.opening.clone(), era).await?;
         *lock(&self.found_era) = Some(client.era());
         self.list(&client).await?;
+        // Another process may answer now.
+        let has = |kind: &str| client.agreement.capabilities.get(kind).is_some();
+        self.tell_others(has("resources"), has("prompts"));
         Ok(Arc::new(client))
     }
 
@@ -318,9 +340,24 @@ impl Slot {
             is_new
         };
         if is_new {
-            (self.publish)(tools);
+            (self.publish)(Told::Tools(tools));
         }
         Ok(())
+    }
+}
+
+impl Slot {
+    /// Lists other than tools may have changed; they are read when somebody wants them.
+    fn tell_others(&self, resources: bool, prompts: bool) {
+        if resources {
+            let kinds = [ListKind::Resources, ListKind::ResourceTemplates];
+            self.lists.changed(&kinds);
+            (self.publish)(Told::Resources);
+        }
+        if prompts {
+            self.lists.changed(&[ListKind::Prompts]);
+            (self.publish)(Told::Prompts);
+        }
     }
 }
 
@@ -384,18 +421,15 @@ fn stopped(slot: &Slot) {
 /// Reads the list again when it changes, until the connection ends; says why it ended.
 async fn watch_connection(slot: &Slot, client: &Client) -> String {
     let mut closed = client.closed();
-    let mut changed = client.changed();
-    let listening = async {
-        if client.must_listen() {
-            loop {
-                let ended = client.listen().await;
-                tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-        }
-        std::future::pending::<()>().await;
-    };
+    let mut changes = client.news().changes();
+    // What was told since the first list was read counts.
+    let mut seen = Changes::default();
+    changes.mark_changed();
+    let mut updated = client.news().updated();
+    let listening = listen_for_changes(slot, client);
     tokio::pin!(listening);
+    let subscribing = subscriptions::keep(client, &slot.subscriptions);
+    tokio::pin!(subscribing);
     let examining = examine(slot, client);
     tokio::pin!(examining);
     loop {
@@ -403,21 +437,45 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
             reason = ended(&mut closed) => return reason,
             () = slot.stop.cancelled() => return "it was shut down".to_owned(),
             () = &mut listening => {}
+            () = &mut subscribing => {}
             reason = &mut examining => {
                 client.shutdown().await;
                 return reason;
             }
-            Ok(()) = changed.changed() => {
-                let patience = CONNECT_TIMEOUT_DEFAULT;
-                let listed = tokio::time::timeout(patience, slot.list(client)).await;
-                match listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
-                    Ok(()) => {}
-                    Err(error) => {
-                        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
-                    }
-                }
+            Ok(uri) = updated.recv() => (slot.publish)(Told::Updated(uri)),
+            Ok(()) = changes.changed() => {
+                let now = *changes.borrow_and_update();
+                slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
+                list_again(slot, client, seen, now).await;
+                seen = now;
             }
         }
+    }
+}
+
+async fn list_again(slot: &Slot, client: &Client, seen: Changes, now: Changes) {
+    if now.tools == seen.tools {
+        return;
+    }
+    let patience = CONNECT_TIMEOUT_DEFAULT;
+    let listed = tokio::time::timeout(patience, slot.list(client)).await;
+    if let Err(error) = listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
+        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
+    }
+}
+
+/// Keeps the stream open on which a modern server tells of list changes. Never returns.
+async fn listen_for_changes(slot: &Slot, client: &Client) {
+    if !client.must_listen() {
+        return std::future::pending().await;
+    }
+    loop {
+        let filter = json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
+        });
+        let ended = client.listen(filter).await;
+        tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
+        tokio::time::sleep(LISTEN_AGAIN).await;
     }
 }
 

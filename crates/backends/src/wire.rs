@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::error::RequestError;
 use crate::http::HttpWire;
 use crate::link::RequestOptions;
+use crate::news::News;
 use crate::process::Process;
 use crate::sse::SseWire;
 
@@ -33,12 +34,12 @@ impl Wire {
         }
     }
 
-    /// Rises when the server says that one of its lists changed.
-    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+    /// What the server tells outside of answers.
+    pub(crate) fn news(&self) -> &News {
         match self {
-            Self::Child(process) => process.link.changed(),
-            Self::Http(http) => http.changed(),
-            Self::Sse(sse) => sse.link.changed(),
+            Self::Child(process) => process.link.news(),
+            Self::Http(http) => http.news(),
+            Self::Sse(sse) => sse.link.news(),
         }
     }
 

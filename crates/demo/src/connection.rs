@@ -1,7 +1,7 @@
 //! What a stdio process or a legacy HTTP session remembers of its client, and one request being
 //! served on it. Transports move the messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::limits::SUBSCRIPTIONS_MAX;
+use crate::server::Change;
+
 /// State of one connection. Modern HTTP requests have none.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
@@ -17,6 +20,7 @@ pub(crate) struct Connection {
     running: Mutex<HashMap<RequestId, CancellationToken>>,
     questions: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     asked: AtomicU64,
+    subscribed: Mutex<HashSet<String>>,
 }
 
 /// What `initialize` agreed on.
@@ -46,6 +50,24 @@ impl Connection {
 
     pub(crate) fn handshake(&self) -> Option<Handshake> {
         lock(&self.handshake).clone()
+    }
+
+    /// A resource whose updates this client wants to hear of, or no longer.
+    pub(crate) fn hear_of(&self, uri: &str, wants: bool) {
+        let mut subscribed = lock(&self.subscribed);
+        if !wants {
+            subscribed.remove(uri);
+        } else if subscribed.len() < SUBSCRIPTIONS_MAX {
+            subscribed.insert(uri.to_owned());
+        }
+    }
+
+    /// Whether a legacy client is told of a change.
+    pub(crate) fn hears(&self, change: &Change) -> bool {
+        match change {
+            Change::List(_) => self.handshake().is_some(),
+            Change::Resource(uri) => lock(&self.subscribed).contains(uri),
+        }
     }
 
     /// Registers a request so that it can be cancelled.
@@ -96,11 +118,12 @@ impl Exchange<'_> {
     }
 
     pub(crate) async fn notify(&self, name: &str, params: &Value) {
+        self.send(onecall_mcp::notification(name, params)).await;
+    }
+
+    pub(crate) async fn send(&self, message: Value) {
         // A reader that went away is noticed through `cancel`.
-        let _ = self
-            .outbound
-            .send(onecall_mcp::notification(name, params))
-            .await;
+        let _ = self.outbound.send(message).await;
     }
 
     /// Asks the client of a legacy connection and waits; `None` if it cannot be asked.

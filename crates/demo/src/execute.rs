@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::connection::{Exchange, refused};
 use crate::ledger::hex;
+use crate::library;
 use crate::limits::{ENTRIES_MAX, WAIT_MAX};
-use crate::server::{Demo, lock};
+use crate::server::{Change, Demo, lock};
 
 /// A failure that the caller's model can read.
 struct ToolFailure(String);
@@ -103,7 +104,8 @@ fn add(arguments: &Value) -> Outcome {
     Ok(structured(&json!({ "sum": sum })))
 }
 
-const NOTES: &[(&str, &str, &str)] = &[
+/// Id, title and text.
+pub(crate) const NOTES: &[(&str, &str, &str)] = &[
     (
         "n1",
         "Tea",
@@ -174,6 +176,7 @@ fn put(demo: &Demo, arguments: &Value) -> Outcome {
         return Err(ToolFailure("too many keys".to_owned()));
     }
     kept.insert(key.to_owned(), value.clone());
+    demo.tell(Change::Resource(library::kept_uri(key)));
     Ok(structured(&json!({ "key": key, "value": value })))
 }
 

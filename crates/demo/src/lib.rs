@@ -7,6 +7,7 @@ mod connection;
 mod execute;
 mod http;
 mod ledger;
+mod library;
 mod limits;
 mod server;
 mod stdio;

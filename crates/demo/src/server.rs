@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::{Era, Revision, RpcError, code, meta, method};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::broadcast;
 
 use crate::connection::{Connection, Exchange, Handshake};
-use crate::execute;
 use crate::ledger::Ledger;
-use crate::tools;
+use crate::limits::CHANGES_MAX;
+use crate::{execute, library, tools};
 
 /// What the demo is started with.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +40,34 @@ pub enum ServeError {
     Serve { source: std::io::Error },
 }
 
+/// What clients can hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A list, by the method that tells of it.
+    List(&'static str),
+    Resource(String),
+}
+
+impl Change {
+    /// The notification, with what else belongs into its parameters.
+    pub(crate) fn notification(&self, mut params: Value) -> Value {
+        match self {
+            Self::List(method) => onecall_mcp::notification(method, &params),
+            Self::Resource(uri) => {
+                params["uri"] = json!(uri);
+                onecall_mcp::notification(method::RESOURCE_UPDATED, &params)
+            }
+        }
+    }
+}
+
 /// State shared by all connections of one process.
 #[derive(Debug)]
 pub(crate) struct Demo {
     ledger: Option<Ledger>,
     changing_list: bool,
     extra: AtomicBool,
-    changes: watch::Sender<u64>,
+    changes: broadcast::Sender<Change>,
     pub(crate) flaky: Mutex<HashMap<String, u64>>,
     pub(crate) kept: Mutex<HashMap<String, Value>>,
     pub(crate) appended: Mutex<u64>,
@@ -65,7 +86,7 @@ impl Demo {
             ledger,
             changing_list: options.changing_list,
             extra: AtomicBool::new(false),
-            changes: watch::Sender::new(0),
+            changes: broadcast::Sender::new(CHANGES_MAX),
             flaky: Mutex::default(),
             kept: Mutex::default(),
             appended: Mutex::default(),
@@ -87,12 +108,35 @@ impl Demo {
 
     pub(crate) fn toggle(&self) -> bool {
         let shown = !self.extra.fetch_xor(true, Ordering::SeqCst);
-        self.changes.send_modify(|version| *version += 1);
+        self.tell(Change::List(method::TOOLS_CHANGED));
+        self.tell(Change::List(method::RESOURCES_CHANGED));
+        self.tell(Change::List(method::PROMPTS_CHANGED));
         shown
     }
 
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn tell(&self, change: Change) {
+        // Nobody may be listening.
+        let _ = self.changes.send(change);
+    }
+
+    /// The next change of those that came after the receiver was made.
+    pub(crate) async fn next(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+        loop {
+            match changes.recv().await {
+                Ok(change) => return Some(change),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
+    }
+
+    /// Whether `toggle` has shown what is otherwise hidden.
+    pub(crate) fn shows_extra(&self) -> bool {
+        self.extra.load(Ordering::SeqCst)
     }
 
     pub(crate) fn lists(&self, name: &str) -> bool {
@@ -100,7 +144,7 @@ impl Demo {
     }
 
     pub(crate) fn list(&self) -> Vec<onecall_mcp::Tool> {
-        tools::list(self.changing_list, self.extra.load(Ordering::SeqCst))
+        tools::list(self.changing_list, self.shows_extra())
     }
 
     /// Answers one request. `None` where a cancelled request stays unanswered.
@@ -138,13 +182,28 @@ impl Demo {
                 "tools": self.list().iter().map(onecall_mcp::Tool::to_value).collect::<Vec<_>>()
             })),
             (method::TOOLS_CALL, _) => execute::call(self, params, exchange).await,
-            (method::LISTEN, Era::Modern) => Ok(self.listen(exchange).await),
+            (method::RESOURCES_LIST, _) => Ok(library::resources(self)),
+            (method::RESOURCE_TEMPLATES_LIST, _) => Ok(library::templates()),
+            (method::RESOURCES_READ, _) => library::read(self, params),
+            (method::PROMPTS_LIST, _) => Ok(library::prompts(self)),
+            (method::PROMPTS_GET, _) => library::prompt(self, params),
+            (method::COMPLETE, _) => Ok(library::complete(params)),
+            (method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE, Era::Legacy) => {
+                subscribe(name, params, exchange)
+            }
+            (method::LISTEN, Era::Modern) => Ok(self.listen(params, exchange).await),
             _ => Err(RpcError::method_not_found(name)),
         }
     }
 
     fn capabilities(&self) -> Value {
-        json!({ "tools": { "listChanged": self.changing_list } })
+        let changes = self.changing_list;
+        json!({
+            "tools": { "listChanged": changes },
+            "resources": { "listChanged": changes, "subscribe": true },
+            "prompts": { "listChanged": changes },
+            "completions": {},
+        })
     }
 
     /// Answers `initialize` and remembers what was agreed.
@@ -168,15 +227,40 @@ impl Demo {
     }
 
     /// Tells of changes until the client goes; then the request ends unanswered.
-    async fn listen(&self, exchange: &Exchange<'_>) -> Value {
+    async fn listen(&self, params: &Value, exchange: &Exchange<'_>) -> Value {
         let mut changes = self.changes();
         let tag = json!({ "_meta": { meta::SUBSCRIPTION_ID: exchange.id.to_value() } });
         exchange.notify(method::LISTEN_ACKNOWLEDGED, &tag).await;
-        while changes.changed().await.is_ok() {
-            exchange.notify(method::TOOLS_CHANGED, &tag).await;
+        let filter = params.get("notifications").cloned().unwrap_or_default();
+        while let Some(change) = Self::next(&mut changes).await {
+            if is_wanted(&filter, &change) {
+                exchange.send(change.notification(tag.clone())).await;
+            }
         }
         json!({})
     }
+}
+
+fn is_wanted(filter: &Value, change: &Change) -> bool {
+    let flag = match change {
+        Change::List(method::TOOLS_CHANGED) => "toolsListChanged",
+        Change::List(method::RESOURCES_CHANGED) => "resourcesListChanged",
+        Change::List(_) => "promptsListChanged",
+        Change::Resource(uri) => {
+            let wanted = filter["resourceSubscriptions"].as_array();
+            return wanted.is_some_and(|uris| uris.iter().any(|own| own == uri.as_str()));
+        }
+    };
+    filter[flag] == true
+}
+
+fn subscribe(name: &str, params: &Value, exchange: &Exchange<'_>) -> Result<Value, RpcError> {
+    let uri = params.get("uri").and_then(Value::as_str);
+    let uri = uri.ok_or_else(|| RpcError::invalid_params("`uri` is missing"))?;
+    if let Some(connection) = exchange.connection {
+        connection.hear_of(uri, name == method::RESOURCES_SUBSCRIBE);
+    }
+    Ok(json!({}))
 }
 
 /// The modern revision that a request names, or the refusal.
@@ -209,7 +293,16 @@ fn dress(mut result: Value, exchange: &Exchange<'_>, name: &str) -> Value {
     if result.get("resultType").is_none() {
         result["resultType"] = json!("complete");
     }
-    if matches!(name, method::DISCOVER | method::TOOLS_LIST) {
+    let is_cached = matches!(
+        name,
+        method::DISCOVER
+            | method::TOOLS_LIST
+            | method::RESOURCES_LIST
+            | method::RESOURCE_TEMPLATES_LIST
+            | method::RESOURCES_READ
+            | method::PROMPTS_LIST
+    );
+    if is_cached {
         result["ttlMs"] = json!(0);
         result["cacheScope"] = json!("public");
     }

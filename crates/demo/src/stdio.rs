@@ -72,12 +72,12 @@ async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut queue: mpsc::Recei
     }
 }
 
-/// A legacy client hears of list changes on the connection itself.
+/// A legacy client hears of changes on the connection itself.
 async fn tell_changes(demo: Arc<Demo>, connection: Arc<Connection>, outbound: mpsc::Sender<Value>) {
     let mut changes = demo.changes();
-    while changes.changed().await.is_ok() {
-        if connection.handshake().is_some() {
-            let changed = onecall_mcp::notification(method::TOOLS_CHANGED, &serde_json::json!({}));
+    while let Some(change) = Demo::next(&mut changes).await {
+        if connection.hears(&change) {
+            let changed = change.notification(serde_json::json!({}));
             if outbound.send(changed).await.is_err() {
                 return;
             }

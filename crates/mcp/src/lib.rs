@@ -19,6 +19,7 @@ pub mod method;
 mod param_header;
 mod sse;
 mod tool;
+mod uri_template;
 
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired};
 pub use content::{content_map, sole_text, text_of};
@@ -33,3 +34,4 @@ pub use message::{
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use tool::{Hints, Tool, ToolPage};
+pub use uri_template::template_matches;

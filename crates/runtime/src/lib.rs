@@ -7,6 +7,7 @@ pub mod compare;
 pub mod history;
 mod identity;
 mod merge;
+pub mod offers;
 pub mod preview;
 pub mod publish;
 pub mod questions;

@@ -3,6 +3,7 @@
 
 mod faulty;
 mod http;
+mod offers;
 mod sse;
 mod stdio;
 mod world;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::response::Response;
 use futures::StreamExt as _;
 use http::{HeaderMap, StatusCode};
-use onecall_mcp::{method, name};
+use onecall_mcp::name;
 use serde_json::json;
 
 use super::{empty, events, one, plain};
@@ -39,20 +39,22 @@ impl Sessions {
             .map(|(_, connection)| Arc::clone(connection))
     }
 
-    /// The GET stream: list changes.
+    /// The GET stream: changes.
     pub(super) fn stream(&self, headers: &HeaderMap, demo: &Demo) -> Response {
         if one(headers, name::SESSION).is_none() {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "POST a message");
         }
-        if self.find(headers).is_none() {
+        let Some(session) = self.find(headers) else {
             return plain(StatusCode::NOT_FOUND, "the session is not known");
-        }
-        let changes = futures::stream::unfold(demo.changes(), |mut changes| async {
-            changes.changed().await.ok()?;
-            Some((
-                onecall_mcp::notification(method::TOOLS_CHANGED, &json!({})),
-                changes,
-            ))
+        };
+        let heard = (demo.changes(), session);
+        let changes = futures::stream::unfold(heard, |(mut changes, session)| async {
+            loop {
+                let change = Demo::next(&mut changes).await?;
+                if session.hears(&change) {
+                    return Some((change.notification(json!({})), (changes, session)));
+                }
+            }
         });
         events(changes.boxed())
     }

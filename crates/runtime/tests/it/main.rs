@@ -1,24 +1,22 @@
 //! The runtime over a store in memory: what it does with runs that others left behind.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod offers;
+mod world;
+
+use crate::world::{LEASE, options};
 use onecall_config::settings::Server;
 use onecall_engine::event::{Event, What};
-use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Journal, Mark, NewRun, Phase};
 use onecall_journal::{MemoryStore, Retention};
-use onecall_runtime::runtime::{Options, Runtime};
+use onecall_runtime::now;
+use onecall_runtime::runtime::Runtime;
 use onecall_workflow::policy::Durability;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-const LEASE: Duration = Duration::from_secs(10);
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    Timestamp::from_micros(u64::try_from(since.as_micros()).unwrap())
-}
+use std::time::Duration;
 
 fn left_behind(plan: &str) -> NewRun {
     NewRun {
@@ -60,15 +58,7 @@ async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
         .unwrap();
     drop(dead);
     let journal: Arc<dyn Journal> = Arc::new(store.open(now(), LEASE));
-    let options = Options {
-        server: Server::default(),
-        journal: Arc::clone(&journal),
-        durability: Durability::Async,
-        version: "1".to_owned(),
-        first_list_wait: Duration::ZERO,
-        this_program: None,
-        resumes: true,
-    };
+    let options = options(Server::default(), Arc::clone(&journal));
     let runtime = Runtime::start(options).await.unwrap();
     let stored = journal.load(&RunId::new("left")).await.unwrap().unwrap();
     assert_eq!(stored.summary.phase, Phase::Held);

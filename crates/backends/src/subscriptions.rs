@@ -1,0 +1,121 @@
+//! Resources whose updates somebody wants to hear of. The wish outlives a connection: whatever connection there is
+//! is told of all of them, in the way of its era.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use onecall_mcp::{Era, method};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::client::Client;
+use crate::limits::LISTEN_AGAIN;
+
+type Uris = BTreeSet<Arc<str>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    /// With the number of those who want it.
+    wanted: watch::Sender<BTreeMap<Arc<str>, usize>>,
+    /// What the server at the other end has been told, and took.
+    in_force: watch::Sender<Uris>,
+}
+
+impl Subscriptions {
+    pub(crate) fn add(&self, uri: &Arc<str>) {
+        self.wanted.send_modify(|wanted| {
+            *wanted.entry(Arc::clone(uri)).or_default() += 1;
+        });
+    }
+
+    pub(crate) fn remove(&self, uri: &str) {
+        self.wanted.send_modify(|wanted| match wanted.get_mut(uri) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) | None => {
+                wanted.remove(uri);
+            }
+        });
+    }
+
+    /// Waits until the server tells of this resource, at most so long.
+    pub(crate) async fn in_force(&self, uri: &str, patience: Duration) {
+        let mut told = self.in_force.subscribe();
+        let told = told.wait_for(|uris| uris.contains(uri));
+        let _ = tokio::time::timeout(patience, told).await;
+    }
+
+    fn uris(&self) -> Uris {
+        self.wanted.borrow().keys().cloned().collect()
+    }
+}
+
+/// Keeps a server telling of what is wanted, for as long as the connection lives.
+pub(crate) async fn keep(client: &Client, subscriptions: &Subscriptions) {
+    subscriptions.in_force.send_replace(Uris::new());
+    match client.era() {
+        Era::Legacy => ask_one_by_one(client, subscriptions).await,
+        Era::Modern => listen(client, subscriptions).await,
+    }
+}
+
+async fn ask_one_by_one(client: &Client, subscriptions: &Subscriptions) {
+    let mut changed = subscriptions.wanted.subscribe();
+    let mut told = Uris::new();
+    loop {
+        changed.mark_unchanged();
+        let wanted = subscriptions.uris();
+        let news = wanted
+            .difference(&told)
+            .map(|uri| (uri, method::RESOURCES_SUBSCRIBE));
+        let gone = told
+            .difference(&wanted)
+            .map(|uri| (uri, method::RESOURCES_UNSUBSCRIBE));
+        for (uri, name) in news.chain(gone) {
+            if let Err(error) = client.request(name, json!({ "uri": uri })).await {
+                tracing::warn!(%uri, ?error, "`{name}` was refused");
+            }
+        }
+        told = wanted;
+        subscriptions.in_force.send_replace(told.clone());
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn listen(client: &Client, subscriptions: &Subscriptions) {
+    let mut changed = subscriptions.wanted.subscribe();
+    loop {
+        changed.mark_unchanged();
+        let wanted = subscriptions.uris();
+        let mut acknowledged = client.news().acknowledged();
+        acknowledged.mark_unchanged();
+        let listening = async {
+            if wanted.is_empty() {
+                return std::future::pending().await;
+            }
+            let ended = client
+                .listen(json!({ "resourceSubscriptions": wanted }))
+                .await;
+            tracing::debug!(?ended, "a stream of updates ended");
+            tokio::time::sleep(LISTEN_AGAIN).await;
+        };
+        tokio::pin!(listening);
+        let mut is_told = false;
+        loop {
+            tokio::select! {
+                () = &mut listening => break,
+                changed = changed.changed() => match changed {
+                    Ok(()) if subscriptions.uris() == wanted => {}
+                    Ok(()) => break,
+                    Err(_) => return,
+                },
+                Ok(()) = acknowledged.changed(), if !is_told => {
+                    is_told = true;
+                    subscriptions.in_force.send_replace(wanted.clone());
+                }
+            }
+        }
+    }
+}

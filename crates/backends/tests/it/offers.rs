@@ -1,0 +1,96 @@
+//! Resources and prompts of one backend: lists that are kept while they hold, and updates, in both eras.
+
+use onecall_backends::{BackendName, ListKind};
+use onecall_mcp::Era;
+use serde_json::json;
+
+use crate::faulty::{Reply, Server, answer, done, modern};
+use crate::world::{PATIENCE, call, start, stdio};
+
+#[tokio::test]
+async fn lists_and_updates_are_told_in_both_eras() {
+    for era in [Era::Modern, Era::Legacy] {
+        let mut demo = stdio("demo", &["demo", "--changing"]);
+        demo.era = Some(era);
+        let backends = start(vec![demo]);
+        let name = BackendName::from("demo");
+        let resources = backends.list(&name, ListKind::Resources).await.unwrap();
+        let prompts = backends.list(&name, ListKind::Prompts).await.unwrap();
+        let templates = backends.list(&name, ListKind::ResourceTemplates).await;
+        let counts = (resources.len(), prompts.len(), templates.unwrap().len());
+        assert_eq!(counts, (5, 1, 1), "{era:?}");
+        let mut changes = backends.changes();
+        let before = *changes.borrow_and_update();
+        call(&backends, "demo", "toggle", json!({})).await.unwrap();
+        let all = changes.wait_for(|now| {
+            now.tools > before.tools
+                && now.resources > before.resources
+                && now.prompts > before.prompts
+        });
+        tokio::time::timeout(PATIENCE, all).await.unwrap().unwrap();
+        let resources = backends.list(&name, ListKind::Resources).await.unwrap();
+        assert_eq!(resources.len(), 6, "{era:?}");
+
+        let mut updates = backends.updates();
+        let kept = backends.subscribe(&name, "demo://kept/k").await.unwrap();
+        for key in ["other", "k"] {
+            let put = json!({ "key": key, "value": 1 });
+            call(&backends, "demo", "put", put).await.unwrap();
+        }
+        let update = tokio::time::timeout(PATIENCE, updates.recv()).await;
+        let update = update.unwrap().unwrap();
+        assert_eq!((&update.backend, &*update.uri), (&name, "demo://kept/k"));
+        drop(kept);
+        backends.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_its_connection() {
+    let backends = start(vec![stdio("news", &["news"])]);
+    let name = BackendName::from("news");
+    let mut updates = backends.updates();
+    let _subscription = backends.subscribe(&name, "x://1").await.unwrap();
+    let mut next = async || tokio::time::timeout(PATIENCE, updates.recv()).await;
+    assert_eq!(&*next().await.unwrap().unwrap().uri, "x://1");
+    let died = call(&backends, "news", "do", json!({})).await.unwrap_err();
+    assert_eq!(died.code(), "unknown_outcome.lost");
+    assert_eq!(&*next().await.unwrap().unwrap().uri, "x://1");
+    assert_eq!(backends.status()[0].connects, 2);
+    backends.shutdown().await;
+}
+
+/// A modern server with one prompt, whose list lasts as long as it says.
+async fn prompts(ttl_ms: u64) -> Server {
+    let well_behaved = modern(done);
+    Server::start(move |seen| {
+        let capabilities = json!({ "prompts": { "listChanged": false } });
+        let result = match seen.body["method"].as_str() {
+            Some("server/discover") => {
+                json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities })
+            }
+            Some("prompts/list") => json!({ "prompts": [{ "name": "p" }], "ttlMs": ttl_ms }),
+            _ => return well_behaved(seen),
+        };
+        Reply::Json(200, Vec::new(), answer(seen, "result", result))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_list_is_read_again_only_when_it_has_run_out() {
+    for (ttl_ms, reads) in [(600_000, 1), (0, 3)] {
+        let server = prompts(ttl_ms).await;
+        let backends = start(vec![onecall_backends::BackendOptions::http(
+            "b",
+            &server.url,
+        )]);
+        for _ in 0..3 {
+            backends.list(&"b".into(), ListKind::Prompts).await.unwrap();
+        }
+        let listed = server.methods();
+        let listed = listed.iter().filter(|method| *method == "prompts/list");
+        assert_eq!(listed.count(), reads, "{ttl_ms}");
+        backends.shutdown().await;
+    }
+}

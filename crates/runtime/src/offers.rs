@@ -1,0 +1,208 @@
+//! What backends offer besides tools: resources, resource templates, prompts and completion, merged into one list of
+//! each kind and passed through. Pages and protocol faces are left to the front doors.
+
+use crate::runtime::Runtime;
+use crate::world::{chain, code_of};
+use onecall_backends::{
+    BackendName, CallError, Changes, ListKind, Offer, ResourceUpdate, Subscription, merge_offers,
+};
+use onecall_config::settings::Expose;
+use onecall_engine::failure::Code;
+use onecall_mcp::{method, template_matches};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::{broadcast, watch};
+
+/// Why a resource, prompt or completion could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum OfferError {
+    #[error("no backend has a resource `{uri}`")]
+    UnknownResource { uri: String },
+    #[error("no backend has a prompt `{name}`")]
+    UnknownPrompt { name: String },
+    #[error("backend `{backend}` does not tell of updates of its resources")]
+    NoUpdates { backend: BackendName },
+    /// The request lacks what finds its backend.
+    #[error("`{0}` is missing or no text")]
+    Missing(&'static str),
+    /// An error of the backend, to be passed on as it is.
+    #[error("{message}")]
+    Rpc {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    },
+    #[error("{message}")]
+    Failed { code: Code, message: String },
+}
+
+impl From<CallError> for OfferError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Rpc { error, .. } => Self::Rpc {
+                code: error.code,
+                message: error.message,
+                data: error.data,
+            },
+            other => Self::Failed {
+                code: code_of(&other),
+                message: chain(&other),
+            },
+        }
+    }
+}
+
+impl Runtime {
+    /// Whether what backends offer is shown at all; where only workflows are, there is nothing else to list or read.
+    pub fn shows_backends(&self) -> bool {
+        self.inner.expose == Expose::All
+    }
+
+    /// All resources, in a fixed order, each as its backend describes it.
+    pub async fn resources(&self) -> Vec<Value> {
+        listed(self.offers(ListKind::Resources).await)
+    }
+
+    pub async fn resource_templates(&self) -> Vec<Value> {
+        listed(self.offers(ListKind::ResourceTemplates).await)
+    }
+
+    /// All prompts, under the names that clients use.
+    pub async fn prompts(&self) -> Vec<Value> {
+        listed(self.offers(ListKind::Prompts).await)
+    }
+
+    /// Reads a resource: `params` is what the client sent, `{uri, …}`; the result is what the backend answered.
+    pub async fn read_resource(&self, params: Value) -> Result<Value, OfferError> {
+        let uri = text(&params, "uri", "uri")?;
+        let backend = self.backend_of(&uri).await?;
+        self.pass_on(&backend, method::RESOURCES_READ, params).await
+    }
+
+    /// Gets a prompt: `params` is what the client sent, `{name, arguments, …}`.
+    pub async fn get_prompt(&self, mut params: Value) -> Result<Value, OfferError> {
+        let name = text(&params, "name", "name")?;
+        let prompt = self.prompt(&name).await?;
+        params["name"] = Value::from(prompt.original);
+        self.pass_on(&prompt.backend, method::PROMPTS_GET, params)
+            .await
+    }
+
+    /// Completes an argument: `params` is what the client sent, `{ref, argument, …}`. A backend that completes
+    /// nothing has nothing to say, which is no error.
+    pub async fn complete(&self, mut params: Value) -> Result<Value, OfferError> {
+        let reference = params.get_mut("ref").ok_or(OfferError::Missing("ref"))?;
+        let backend = if reference["type"] == "ref/prompt" {
+            let prompt = self.prompt(&text(reference, "name", "ref.name")?).await?;
+            reference["name"] = Value::from(prompt.original);
+            prompt.backend
+        } else {
+            self.backend_of(&text(reference, "uri", "ref.uri")?).await?
+        };
+        let backends = &self.inner.backends;
+        if !backends.declares(&backend, "completions", None).await? {
+            return Ok(json!({ "completion": { "values": [], "total": 0, "hasMore": false } }));
+        }
+        self.pass_on(&backend, method::COMPLETE, params).await
+    }
+
+    /// Has updates of a resource told, see [`Runtime::resource_updates`], until what is returned is dropped.
+    pub async fn subscribe(&self, uri: &str) -> Result<Subscription, OfferError> {
+        let backend = self.backend_of(uri).await?;
+        let backends = &self.inner.backends;
+        if !backends
+            .declares(&backend, "resources", Some("subscribe"))
+            .await?
+        {
+            return Err(OfferError::NoUpdates { backend });
+        }
+        Ok(backends.subscribe(&backend, uri).await?)
+    }
+
+    /// Rises when a list of some kind changed or became known.
+    pub fn list_changes(&self) -> watch::Receiver<Changes> {
+        self.inner.backends.changes()
+    }
+
+    /// Resources that were updated, of those somebody subscribed to.
+    pub fn resource_updates(&self) -> broadcast::Receiver<Arc<ResourceUpdate>> {
+        self.inner.backends.updates()
+    }
+
+    async fn offers(&self, kind: ListKind) -> Vec<Offer> {
+        if !self.shows_backends() {
+            return Vec::new();
+        }
+        let patience = self.inner.first_list_wait;
+        let lists = self.inner.backends.lists(kind, patience).await;
+        let (offers, notices) = merge_offers(kind, &lists, &self.inner.catalog_options.strategy);
+        for notice in notices {
+            tracing::warn!("{notice}");
+        }
+        offers
+    }
+
+    /// The backend of a URI: the one that lists it, else the first whose template fits, else the only one there is.
+    async fn backend_of(&self, uri: &str) -> Result<BackendName, OfferError> {
+        let listed = self.offers(ListKind::Resources).await;
+        let owner = |offer: &&Offer| offer.name.as_deref() == Some(uri);
+        if let Some(offer) = listed.iter().find(owner) {
+            return Ok(offer.backend.clone());
+        }
+        let templates = self.offers(ListKind::ResourceTemplates).await;
+        let fits = |offer: &&Offer| {
+            let template = offer.name.as_deref();
+            template.is_some_and(|own| own == uri || template_matches(own, uri))
+        };
+        if let Some(offer) = templates.iter().find(fits) {
+            return Ok(offer.backend.clone());
+        }
+        // A tool may point at resources that no list holds. With several backends the URI could be anybody's, and
+        // asking around would tell it to all.
+        match (self.shows_backends(), &self.inner.backends.names()[..]) {
+            (true, [only]) => Ok(only.clone()),
+            _ => Err(OfferError::UnknownResource {
+                uri: uri.to_owned(),
+            }),
+        }
+    }
+
+    /// The prompt that clients know by a name; one that lost its name is known as `backend.prompt`.
+    async fn prompt(&self, name: &str) -> Result<Offer, OfferError> {
+        let mut offers = self.offers(ListKind::Prompts).await;
+        let is_named = |offer: &Offer| offer.name.as_deref() == Some(name);
+        let is_meant =
+            |offer: &Offer| name == format!("{}.{}", offer.backend, offer.original).as_str();
+        let found = offers.iter().position(is_named);
+        let found = found.or_else(|| offers.iter().position(is_meant));
+        let unknown = || OfferError::UnknownPrompt {
+            name: name.to_owned(),
+        };
+        found
+            .map(|index| offers.swap_remove(index))
+            .ok_or_else(unknown)
+    }
+
+    async fn pass_on(
+        &self,
+        backend: &BackendName,
+        name: &str,
+        params: Value,
+    ) -> Result<Value, OfferError> {
+        let raw = self.inner.backends.request(backend, name, params).await?;
+        serde_json::from_str(raw.get()).map_err(|error| OfferError::Failed {
+            code: Code::TransportProtocol,
+            message: format!("backend `{backend}` answered with something unreadable: {error}"),
+        })
+    }
+}
+
+fn listed(offers: Vec<Offer>) -> Vec<Value> {
+    let listed = offers.into_iter().filter(|offer| offer.name.is_some());
+    listed.map(|offer| offer.entry).collect()
+}
+
+fn text(object: &Value, key: &str, what: &'static str) -> Result<String, OfferError> {
+    let text = object.get(key).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or(OfferError::Missing(what))
+}

@@ -1,0 +1,140 @@
+//! Resources, prompts, completion and updates through the runtime, merged from two backends.
+
+use crate::world::{PATIENCE, demo, start};
+use onecall_runtime::calls::Request;
+use onecall_runtime::offers::OfferError;
+use onecall_runtime::runtime::Runtime;
+use serde_json::{Value, json};
+
+fn column(list: &[Value], key: &str) -> Vec<String> {
+    let text = |entry: &Value| entry[key].as_str().unwrap().to_owned();
+    list.iter().map(text).collect()
+}
+
+async fn two(rest: &str) -> (Runtime, Vec<tokio_util::sync::DropGuard>) {
+    let (a, stop_a) = demo().await;
+    let (b, stop_b) = demo().await;
+    let text = format!("backends:\n  b: {{ url: \"{b}\" }}\n  a: {{ url: \"{a}\" }}\n{rest}");
+    (start(&text).await, vec![stop_a, stop_b])
+}
+
+#[tokio::test]
+async fn two_backends_are_one_list_of_each_kind() {
+    let (runtime, _stop) = two("").await;
+    let prompts = runtime.prompts().await;
+    assert_eq!(column(&prompts, "name"), ["b_explain", "a_explain"]);
+    assert_eq!(prompts[0]["arguments"][0]["name"], "note");
+    let resources = runtime.resources().await;
+    let notes: Vec<String> = (1..=5).map(|id| format!("demo://notes/n{id}")).collect();
+    assert_eq!(column(&resources, "uri"), notes);
+    let templates = runtime.resource_templates().await;
+    assert_eq!(column(&templates, "uriTemplate"), ["demo://kept/{key}"]);
+
+    let note = runtime
+        .read_resource(json!({ "uri": "demo://notes/n2" }))
+        .await;
+    assert_eq!(
+        note.unwrap()["contents"][0]["text"],
+        "Grind the beans just before brewing."
+    );
+    let explain = json!({ "name": "a_explain", "arguments": { "note": "n3" } });
+    let said = runtime.get_prompt(explain).await.unwrap();
+    let text = said["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.ends_with("Let the dough rest over night."), "{text}");
+    // The spelling of those that lose a name.
+    let same = json!({ "name": "a.explain", "arguments": { "note": "n3" } });
+    assert_eq!(
+        runtime.get_prompt(same).await.unwrap()["messages"],
+        said["messages"]
+    );
+    let reference = json!({ "type": "ref/prompt", "name": "b_explain" });
+    let argument = json!({ "name": "note", "value": "n" });
+    let completed = runtime
+        .complete(json!({ "ref": reference, "argument": argument }))
+        .await;
+    assert_eq!(completed.unwrap()["completion"]["total"], 5);
+    runtime.shutdown(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn what_nobody_has_is_said_and_backend_errors_pass() {
+    let (runtime, _stop) = two("").await;
+    let unknown = runtime.read_resource(json!({ "uri": "x://nobody" })).await;
+    assert!(
+        matches!(unknown, Err(OfferError::UnknownResource { .. })),
+        "{unknown:?}"
+    );
+    let unknown = runtime.get_prompt(json!({ "name": "explain" })).await;
+    assert!(
+        matches!(unknown, Err(OfferError::UnknownPrompt { .. })),
+        "{unknown:?}"
+    );
+    assert!(matches!(
+        runtime.get_prompt(json!({})).await,
+        Err(OfferError::Missing("name"))
+    ));
+    // A template fits, the backend itself does not know the key.
+    let gone = runtime
+        .read_resource(json!({ "uri": "demo://kept/gone" }))
+        .await;
+    let Err(OfferError::Rpc { code, data, .. }) = gone else {
+        panic!("{gone:?}")
+    };
+    assert_eq!(
+        (code, data),
+        (-32602, Some(json!({ "uri": "demo://kept/gone" })))
+    );
+    runtime.shutdown(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn changes_and_updates_reach_those_who_watch() {
+    let (runtime, _stop) = two("").await;
+    assert_eq!(runtime.prompts().await.len(), 2);
+    runtime.settled().await;
+    let mut changes = runtime.list_changes();
+    let before = *changes.borrow_and_update();
+    let toggled = Request::new("a_toggle", json!({}));
+    runtime.call(toggled).await;
+    let told =
+        changes.wait_for(|now| now.prompts > before.prompts && now.resources > before.resources);
+    tokio::time::timeout(PATIENCE, told).await.unwrap().unwrap();
+    let names = column(&runtime.prompts().await, "name");
+    assert_eq!(names, ["b_explain", "a_explain", "a_extra"]);
+
+    let mut updates = runtime.resource_updates();
+    let subscription = runtime.subscribe("demo://kept/k").await.unwrap();
+    // `b` owns the template, so `a` is not listened to.
+    for tool in ["a_put", "b_put"] {
+        let put = Request::new(tool, json!({ "key": "k", "value": 1 }));
+        runtime.call(put).await;
+    }
+    let update = tokio::time::timeout(PATIENCE, updates.recv())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (update.backend.as_str(), &*update.uri),
+        ("b", "demo://kept/k")
+    );
+    drop(subscription);
+    runtime.shutdown(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn where_only_workflows_are_shown_nothing_else_is() {
+    let (runtime, _stop) = two("expose: workflows\n").await;
+    assert!(!runtime.shows_backends());
+    assert_eq!(
+        runtime.prompts().await.len() + runtime.resources().await.len(),
+        0
+    );
+    let read = runtime
+        .read_resource(json!({ "uri": "demo://notes/n1" }))
+        .await;
+    assert!(
+        matches!(read, Err(OfferError::UnknownResource { .. })),
+        "{read:?}"
+    );
+    runtime.shutdown(std::time::Duration::ZERO).await;
+}

@@ -1,0 +1,78 @@
+//! What the tests of this binary share: demo backends on ports of their own, servers from configuration texts.
+
+use onecall_config::Input;
+use onecall_config::settings::Server;
+use onecall_engine::journal::Journal;
+use onecall_journal::{MemoryStore, Retention};
+use onecall_runtime::now;
+use onecall_runtime::runtime::{Options, Runtime};
+use onecall_source::SourceMap;
+use onecall_workflow::policy::Durability;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+/// Everything in a test happens within this time or the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The demo on a port of its own, until the guard is dropped.
+pub(crate) async fn demo() -> (String, DropGuard) {
+    let stop = CancellationToken::new();
+    let (tell, told) = oneshot::channel();
+    let options = onecall_demo::Options {
+        changing_list: true,
+        ..onecall_demo::Options::default()
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let ready = move |address: SocketAddr| tell.send(address).unwrap();
+    tokio::spawn(onecall_demo::serve_http(
+        options,
+        address,
+        stop.clone(),
+        ready,
+    ));
+    let url = format!("http://{}/mcp", told.await.unwrap());
+    (url, stop.drop_guard())
+}
+
+/// The one server that a configuration text describes.
+pub(crate) fn server(text: &str) -> Server {
+    let mut sources = SourceMap::new();
+    let source = sources.add("config.yaml", text);
+    let environment = |_: &str| None;
+    let options = onecall_config::Options {
+        environment: &environment,
+    };
+    let inputs = [Input {
+        source,
+        named: true,
+    }];
+    let (settings, faults) = onecall_config::read(&sources, &inputs, &options);
+    assert!(!faults.has_errors(), "{faults:?}");
+    settings.unwrap().servers.remove(0)
+}
+
+pub(crate) fn options(server: Server, journal: Arc<dyn Journal>) -> Options {
+    Options {
+        server,
+        journal,
+        durability: Durability::Async,
+        version: "1".to_owned(),
+        first_list_wait: Duration::from_secs(2),
+        this_program: None,
+        resumes: true,
+    }
+}
+
+/// A runtime of this configuration, with a store of its own.
+pub(crate) async fn start(text: &str) -> Runtime {
+    let store = MemoryStore::new(Retention::default());
+    let journal = Arc::new(store.open(now(), LEASE));
+    Runtime::start(options(server(text), journal))
+        .await
+        .unwrap()
+}

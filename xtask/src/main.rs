@@ -17,7 +17,8 @@ usage: cargo xtask COMMAND
   test [PART…]   run everything CI runs, or only these parts
   test --list    name the parts
   bench NAME     measure speed or memory: gotemplate, backends, journal
-  sim …          simulate runs: --runs N --seed S [--break NAME]";
+  sim …          simulate runs: --runs N --seed S [--break NAME]
+  kill …         kill the real program: [--kills N] [--seed S]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some((&"test", parts)) => test::run(parts),
         Some((&"bench", [name, words @ ..])) => bench::run(name, words),
         Some((&"sim", words)) => bench::sim(words),
+        Some((&"kill", words)) => test::kill(words).map(|outcome| outcome.is_ok),
         _ => {
             part::say(HELP);
             return ExitCode::from(2);

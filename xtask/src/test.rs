@@ -14,6 +14,7 @@ const PARTS: &[(&str, Run)] = &[
     ("unit", unit),
     ("cli", cli),
     ("skeleton", skeleton),
+    ("kill", || kill(&[])),
     ("conformance", conformance::run),
 ];
 
@@ -117,6 +118,22 @@ fn skeleton() -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// The program under SIGKILL at random moments: 50 times, or as `--kills N --seed S` say.
+pub(crate) fn kill(words: &[&str]) -> anyhow::Result<Outcome> {
+    let build = ["build", "--quiet", "--package", "onecall-cli"];
+    let status = cargo(&build).current_dir(root()).status();
+    ensure!(
+        status.context("cannot build the program")?.success(),
+        "the program does not build"
+    );
+    let mut command = Command::new(example("onecall-testkit", "kill")?);
+    command.arg("--program").arg(target().join("debug/onecall"));
+    command.args(words);
+    let mut outcome = run_part("kill", command)?;
+    outcome.passed = u64::from(outcome.is_ok);
+    Ok(outcome)
+}
+
 fn run_part(name: &'static str, mut command: Command) -> anyhow::Result<Outcome> {
     crate::part::run(name, &mut command)
 }
@@ -127,7 +144,10 @@ pub(crate) fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     let status = cargo(&words).current_dir(root()).status();
     let status = status.with_context(|| format!("cannot build `{name}` of `{package}`"))?;
     ensure!(status.success(), "`{name}` of `{package}` does not build");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| root().join("target"));
-    Ok(target.join("debug/examples").join(name))
+    Ok(target().join("debug/examples").join(name))
+}
+
+fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    named.unwrap_or_else(|| root().join("target"))
 }

@@ -4,7 +4,7 @@
 //! It drives `decide` and `evolve` themselves; journal, backends and people are small models.
 
 mod backend;
-mod dice;
+pub(crate) mod dice;
 mod harness;
 mod report;
 mod scenario;

@@ -1,6 +1,7 @@
 //! Failure is data: one shape for every way a call, a step or a run can fail.
 //! The codes are one documented enum; `docs/failures.md` explains each.
 
+use onecall_mcp::code;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -127,6 +128,15 @@ codes! {
 }
 
 impl Code {
+    /// What a protocol error of a backend means.
+    pub fn of_protocol_error(error: i64) -> Self {
+        match error {
+            code::INVALID_PARAMS => Self::ToolArguments,
+            code::METHOD_NOT_FOUND => Self::ToolUnknown,
+            _ => Self::ToolProtocol,
+        }
+    }
+
     /// The tool ran, and only its answer was unusable: a repeated call must keep its idempotency key.
     pub fn may_have_acted(self) -> bool {
         matches!(

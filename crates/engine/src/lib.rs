@@ -14,6 +14,7 @@ pub mod identity;
 pub mod journal;
 pub mod limits;
 pub mod outstanding;
+pub mod result;
 pub mod scripted;
 pub mod state;
 pub mod usage;

@@ -11,7 +11,6 @@ pub mod offers;
 pub mod preview;
 pub mod publish;
 pub mod questions;
-pub mod result;
 pub mod retry;
 pub mod runs;
 pub mod runtime;
@@ -21,4 +20,5 @@ pub mod tend;
 mod trace;
 mod world;
 
+pub use onecall_engine::result;
 pub use world::now;

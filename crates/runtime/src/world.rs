@@ -7,7 +7,7 @@ use onecall_engine::event::{Lost, Outcome};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::world::{ToolCall, World};
-use onecall_mcp::{CallAnswer, code, meta};
+use onecall_mcp::{CallAnswer, meta};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -98,9 +98,7 @@ pub(crate) fn code_of(error: &CallError) -> Code {
     match error {
         CallError::UnknownOutcome { .. } => Code::UnknownOutcomeUnanswered,
         CallError::Timeout { .. } => Code::TimeoutStep,
-        CallError::Rpc { error, .. } if error.code == code::INVALID_PARAMS => Code::ToolArguments,
-        CallError::Rpc { error, .. } if error.code == code::METHOD_NOT_FOUND => Code::ToolUnknown,
-        CallError::Rpc { .. } => Code::ToolProtocol,
+        CallError::Rpc { error, .. } => Code::of_protocol_error(error.code),
         CallError::Denied { .. } => Code::DeniedCall,
         CallError::Limit { .. } => Code::LimitResult,
         CallError::Malformed { .. } => Code::TransportProtocol,

@@ -8,7 +8,7 @@ mod show;
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One case of a document.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Case {
     pub title: String,
     /// The lines of the semantics it stands behind.
     pub ids: Vec<String>,
+    /// The root of the repository, to which cases elsewhere are relative.
+    root: PathBuf,
     blocks: Vec<Block>,
 }
 
@@ -40,9 +42,13 @@ impl Case {
 
     /// Runs the case; the fault, if what happens is not what is expected.
     pub fn fault(&self) -> Option<String> {
+        if let Some(path) = self.block("elsewhere") {
+            let is_there = self.root.join(path.trim()).is_file();
+            return (!is_there).then(|| format!("there is no `{}`", path.trim()));
+        }
         match execute::execute(self) {
             Err(fault) => Some(fault),
-            Ok(run) => compare::fault(self, &run),
+            Ok(executed) => compare::fault(self, &executed),
         }
     }
 }
@@ -50,9 +56,9 @@ impl Case {
 /// Limit: bytes of one document of cases.
 const CASES_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// All cases of a folder, by file and line. The page that describes the folder has none.
-pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Case>> {
-    let mut files: Vec<_> = fs::read_dir(folder)?
+/// All cases of a folder below the root, by file and line. The page that describes the folder has none.
+pub fn read_folder(root: &Path, folder: &str) -> std::io::Result<Vec<Case>> {
+    let mut files: Vec<_> = fs::read_dir(root.join(folder))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
     files.sort();
@@ -64,14 +70,14 @@ pub fn read_folder(folder: &Path) -> std::io::Result<Vec<Case>> {
             fs::File::open(&path)?
                 .take(CASES_BYTES_MAX)
                 .read_to_string(&mut text)?;
-            cases.extend(read(&name, &text));
+            cases.extend(read(root, &name, &text));
         }
     }
     Ok(cases)
 }
 
 /// The cases of one document. `## [id, id] title` opens a case.
-fn read(file: &str, text: &str) -> Vec<Case> {
+fn read(root: &Path, file: &str, text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut open: Option<Block> = None;
     for (index, line) in text.lines().enumerate() {
@@ -97,6 +103,7 @@ fn read(file: &str, text: &str) -> Vec<Case> {
                 .unwrap_or(("", heading));
             cases.push(Case {
                 file: file.to_owned(),
+                root: root.to_path_buf(),
                 line: index + 1,
                 title: title.trim().to_owned(),
                 ids: ids.split(',').map(|id| id.trim().to_owned()).collect(),

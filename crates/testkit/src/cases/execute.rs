@@ -9,6 +9,8 @@ use onecall_engine::scripted::{Played, play};
 use onecall_mcp::Tool;
 use onecall_source::{Diagnostics, Node, SourceMap, parse, render};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
+use onecall_workflow::check::check;
+use onecall_workflow::expression::GoOptions;
 use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::bind;
@@ -22,18 +24,39 @@ pub(super) enum Run {
     Played(Box<Played>),
     /// The parameters were not accepted.
     Refused(Failure),
+    /// The workflow has faults.
+    Unread,
 }
 
-pub(super) fn execute(case: &Case) -> Result<Run, String> {
+/// A case that was executed, with what reading its workflow had to tell.
+pub(super) struct Executed {
+    pub(super) run: Run,
+    pub(super) told: Diagnostics,
+}
+
+pub(super) fn execute(case: &Case) -> Result<Executed, String> {
     let source = case.block("yaml").ok_or("the case has no `yaml` block")?;
-    let mut workflow = workflow(source)?;
     let world = match case.block("script") {
         Some(text) => script::read(text)?,
         None => script::read("{}")?,
     };
+    let (workflow, mut told, sources) = workflow(source, world.templates)?;
+    if case.block("diagnostics").is_none() {
+        refuse(&told, &sources)?;
+    }
+    let Some(mut workflow) = workflow.filter(|_| !told.has_errors()) else {
+        let run = Run::Unread;
+        return Ok(Executed { run, told });
+    };
     workflow.policy.budget.clone_from(&world.budget);
-    let plan = bind(&workflow, &catalog(&workflow, &world)?)
-        .map_err(|unbound| format!("not bound: {unbound:?}"))?;
+    let catalog = catalog(&workflow, &world)?;
+    told.extend(check(&workflow, &catalog));
+    let run = run(&workflow, &catalog, &world)?;
+    Ok(Executed { run, told })
+}
+
+fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, String> {
+    let plan = bind(workflow, catalog).map_err(|unbound| format!("not bound: {unbound:?}"))?;
     let input = match Parameters::new(workflow.inputs.clone()).accept(world.params.clone()) {
         Ok(input) => input,
         Err(faults) => {
@@ -70,14 +93,20 @@ fn refuse(diagnostics: &Diagnostics, sources: &SourceMap) -> Result<(), String> 
 }
 
 /// The composite tool of a case; its name and description go without saying.
-fn workflow(source: &str) -> Result<Workflow, String> {
+fn workflow(
+    source: &str,
+    go: GoOptions,
+) -> Result<(Option<Workflow>, Diagnostics, SourceMap), String> {
     let text = format!("name: case\ndescription: A case.\n{source}");
     let (node, sources) = document("case", &text)?;
     let node = node.ok_or("the case is empty")?;
-    let mut diagnostics = Diagnostics::new();
-    let workflow = toolhive::read(&node, &toolhive::Options::default(), &mut diagnostics);
-    refuse(&diagnostics, &sources)?;
-    workflow.ok_or_else(|| "no workflow".to_owned())
+    let mut told = Diagnostics::new();
+    let options = toolhive::Options {
+        go,
+        ..toolhive::Options::default()
+    };
+    let workflow = toolhive::read(&node, &options, &mut told);
+    Ok((workflow, told, sources))
 }
 
 /// Every tool the workflow names exists, as the script's `catalog` describes it.

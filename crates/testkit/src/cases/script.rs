@@ -4,6 +4,7 @@ use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::event::{Answer, AnswerAction, Resolution};
 use onecall_engine::failure::Code;
 use onecall_engine::scripted::{Incident, Reply, ReplyKind, Response, Script};
+use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Budget;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -16,6 +17,7 @@ pub(super) struct World {
     /// Definitions of tools by name: `readOnly`, `idempotent`, `input`, `output`.
     pub(super) catalog: Map<String, Value>,
     pub(super) budget: Option<Budget>,
+    pub(super) templates: GoOptions,
 }
 
 type Read<T> = Result<T, String>;
@@ -30,6 +32,7 @@ pub(super) fn read(text: &str) -> Read<World> {
         match key.as_str() {
             "params" => world.params.clone_from(value),
             "seed" => world.script.seed = value.as_u64().unwrap_or(0),
+            "templates" => world.templates = templates(value)?,
             "budget" => world.budget = Some(budget(value)?),
             "catalog" => world.catalog.clone_from(object(value)?),
             "tools" => {
@@ -52,6 +55,19 @@ pub(super) fn read(text: &str) -> Read<World> {
         }
     }
     Ok(world)
+}
+
+/// As in the configuration: `mode` and `missing`, each of which may be `go`.
+fn templates(value: &Value) -> Read<GoOptions> {
+    let mut options = GoOptions::default();
+    for (key, value) in object(value)? {
+        match key.as_str() {
+            "mode" => options.go_mode = value == "go",
+            "missing" => options.go_missing = value == "go",
+            other => return Err(format!("templates have no `{other}`")),
+        }
+    }
+    Ok(options)
 }
 
 fn budget(value: &Value) -> Read<Budget> {
@@ -101,6 +117,7 @@ fn reply(value: &Value) -> Read<Reply> {
             Reply::text(&text(value))
         });
     };
+    let message = || entries.get("message").map_or("no".to_owned(), text);
     let mut reply = None;
     for (key, value) in entries {
         reply = match key.as_str() {
@@ -114,8 +131,11 @@ fn reply(value: &Value) -> Read<Reply> {
                 let name = text(value);
                 let code = Code::ALL.iter().find(|code| code.as_str() == name);
                 let code = code.ok_or_else(|| format!("`{name}` is no code"))?;
-                let message = entries.get("message").map_or("no".to_owned(), text);
-                Some(Reply::failure(*code, &message))
+                Some(Reply::failure(*code, &message()))
+            }
+            "rpc" => {
+                let code = Code::of_protocol_error(value.as_i64().unwrap_or_default());
+                Some(Reply::failure(code, &message()))
             }
             _ => continue,
         };
@@ -126,8 +146,8 @@ fn reply(value: &Value) -> Read<Reply> {
             "after" => reply.after = duration(value)?,
             "again" => reply.again = list(value).iter().map(duration).collect::<Read<_>>()?,
             "stubborn" => reply.is_stubborn = true,
-            "structured" | "text" | "result" | "error" | "lost" | "silent" | "fail" | "message" => {
-            }
+            "structured" | "text" | "result" | "error" | "lost" | "silent" | "fail" | "rpc"
+            | "message" => {}
             other => return Err(format!("an answer of a tool has no `{other}`")),
         }
     }

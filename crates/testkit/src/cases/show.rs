@@ -2,6 +2,7 @@
 
 use onecall_engine::event::{End, Event, Outcome, Resolution, What};
 use onecall_engine::identity::Slot;
+use onecall_engine::result::of_run;
 use onecall_engine::scripted::Played;
 use onecall_engine::state::State;
 use serde_json::{Map, Value, json};
@@ -109,6 +110,10 @@ fn ending(state: &State) -> Map<String, Value> {
         json!(failure.and_then(|failure| failure.attempt)),
     );
     put("partial", json!(partial));
+    let answer = state.end.as_ref().map(|end| of_run(state, end));
+    put("answer", json!(answer));
+    let phase = state.mark().phase;
+    put("phase", json!(phase.as_str()));
     all
 }
 

@@ -1,10 +1,10 @@
 //! The result of a run as an MCP tool result, in plain JSON. Failure is data: code, category, step and what
 //! is already known travel with it.
 
-use onecall_engine::event::End;
-use onecall_engine::failure::{Code, Failure};
-use onecall_engine::identity::RunId;
-use onecall_engine::state::State;
+use crate::event::End;
+use crate::failure::{Code, Failure};
+use crate::identity::RunId;
+use crate::state::State;
 use onecall_mcp::meta;
 use onecall_workflow::workflow::Output;
 use serde_json::{Map, Value, json};

@@ -9,6 +9,7 @@ use std::process::Command;
 const BENCHES: &[(&str, &str, &str)] = &[
     ("gotemplate", "onecall-gotemplate", "bench"),
     ("backends", "onecall-backends", "bench"),
+    ("engine", "onecall-testkit", "engine"),
     ("journal", "onecall-journal", "append_cost"),
 ];
 

@@ -16,7 +16,7 @@ usage: cargo xtask COMMAND
 
   test [PART…]   run everything CI runs, or only these parts
   test --list    name the parts
-  bench NAME     measure speed or memory: gotemplate, backends, journal
+  bench NAME     measure speed or memory: gotemplate, backends, engine, journal
   sim …          simulate runs: --runs N --seed S [--break NAME]
   kill …         kill the real program: [--kills N] [--seed S]";
 

@@ -6,10 +6,12 @@
 mod backend;
 pub(crate) mod dice;
 mod harness;
+mod path;
 mod report;
 mod scenario;
 mod verify;
 
+pub use path::{Path, critical_path};
 pub use report::{Point, Report, Violation};
 
 #[cfg(test)]

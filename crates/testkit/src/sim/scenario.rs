@@ -116,7 +116,6 @@ impl Scenario {
 }
 
 /// A plan of plain calls without limits, and the steps each needs.
-#[cfg(test)]
 pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>) {
     let mut all = Vec::new();
     let mut steps = Vec::new();

@@ -1,16 +1,15 @@
 //! Properties of the decider over the simulator's workflows: no order of inputs breaks it, folding is exact,
 //! and what was decided is never evaluated again.
 
-use super::dice::Dice;
+use super::critical_path;
 use super::harness::{Disturbance, perform};
-use super::scenario::{self, Scenario};
+use super::scenario::Scenario;
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
 use onecall_engine::event::{Answer, AnswerAction, Event, Lost, Outcome, Resolution, What};
 use onecall_engine::evolve::evolve;
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::{CallId, RunId, Slot, Timestamp};
-use onecall_engine::scripted::{Reply, Script, play};
 use onecall_engine::state::State;
 use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
@@ -22,7 +21,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 fn fresh(scenario: &Scenario) -> State {
     State::new(RunId::new("run"), Arc::clone(&scenario.plan))
@@ -231,20 +229,8 @@ fn ended(state: &State) -> Vec<String> {
 #[test]
 fn a_run_takes_its_critical_path() {
     for number in 0..200 {
-        let mut dice = Dice::of(&[11, number]);
-        let count = 2 + dice.below(30);
-        let (plan, needs) = scenario::plain(&mut dice, count);
-        let mut script = Script::default();
-        let mut ends: Vec<Duration> = Vec::new();
-        for (step, needs) in needs.iter().enumerate() {
-            let work = Duration::from_micros(1 + dice.below(90_000_000));
-            let reply = Reply::structured(&json!({ "value": 1 })).after(work);
-            script.tools.insert(format!("s{step}"), vec![reply]);
-            let start = needs.iter().map(|need| ends[*need]).max();
-            ends.push(start.unwrap_or_default() + work);
-        }
-        let played = play(&plan, json!({}), &script, &PlanEvaluator);
-        assert_eq!(Some(played.took()), ends.into_iter().max(), "{number}");
+        let path = critical_path(number);
+        assert_eq!(path.took, path.longest, "{number}");
     }
 }
 

@@ -20,6 +20,7 @@ mod news;
 mod options;
 mod pool;
 mod process;
+mod roster;
 mod slot;
 mod sse;
 mod status;
@@ -39,5 +40,6 @@ pub use onecall_workflow::name::BackendName;
 pub use options::{
     BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,
 };
-pub use pool::{Backends, ResourceUpdate, Subscription, ToolLists};
+pub use pool::{Backends, Subscription};
+pub use roster::{ResourceUpdate, ToolLists};
 pub use status::{BackendState, BackendStatus};

@@ -16,7 +16,7 @@ pub struct ClientInfo {
 }
 
 /// One backend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendOptions {
     pub name: BackendName,
     pub transport: TransportOptions,
@@ -43,7 +43,7 @@ pub enum SessionScope {
 }
 
 /// How a backend is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransportOptions {
     Stdio(StdioOptions),
     /// Streamable HTTP.
@@ -53,7 +53,7 @@ pub enum TransportOptions {
 }
 
 /// A child process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StdioOptions {
     pub command: String,
     pub args: Vec<String>,
@@ -64,7 +64,7 @@ pub struct StdioOptions {
 }
 
 /// A URL, with headers that go with every request.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct HttpOptions {
     pub url: String,
     pub headers: Vec<(String, String)>,

@@ -2,7 +2,8 @@
 //! their tool lists.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -16,11 +17,12 @@ use crate::callers::Callers;
 use crate::catalog::Listed;
 use crate::client::Target;
 use crate::error::{CallError, StartError};
-use crate::limits::{SUBSCRIBE_PATIENCE, UPDATES_MAX};
+use crate::limits::SUBSCRIBE_PATIENCE;
 use crate::lists::{self, ListKind};
 use crate::news::Changes;
 use crate::options::{BackendOptions, ClientInfo, SessionScope};
-use crate::slot::{Publish, Slot, Told};
+use crate::roster::{ResourceUpdate, Roster, ToolLists, publisher};
+use crate::slot::Slot;
 use crate::status::BackendStatus;
 use onecall_workflow::catalog::Knowledge;
 use onecall_workflow::name::BackendName;
@@ -33,30 +35,34 @@ pub struct Backends {
 
 struct Inner {
     client: ClientInfo,
-    slots: IndexMap<BackendName, Entry>,
-    lists: watch::Sender<Arc<ToolLists>>,
-    changes: watch::Sender<Changes>,
-    updates: broadcast::Sender<Arc<ResourceUpdate>>,
+    slots: IndexMap<BackendName, Arc<Entry>>,
+    roster: Arc<Roster>,
 }
 
 struct Entry {
+    id: u64,
     shared: Arc<Slot>,
     callers: Callers,
 }
 
-/// The tools of every backend that has been listed, in the order of the configuration.
-#[derive(Clone, Debug, Default)]
-pub struct ToolLists {
-    /// Rises with every change.
-    pub version: u64,
-    pub lists: Vec<(BackendName, Arc<[Tool]>)>,
+/// An entry that nobody holds any more, in no set of backends and in no run, ends its connections.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        for slot in self.slots() {
+            runtime.spawn(async move { slot.shutdown().await });
+        }
+    }
 }
 
-/// A backend says that a resource has another content now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourceUpdate {
-    pub backend: BackendName,
-    pub uri: Arc<str>,
+impl Entry {
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        let mut slots = self.callers.all();
+        slots.push(Arc::clone(&self.shared));
+        slots
+    }
 }
 
 /// While it is held, the backend tells of updates of one resource.
@@ -78,9 +84,28 @@ impl Drop for Subscription {
 impl Backends {
     /// Takes the backends in; connects only the eager ones. Must be called within a runtime.
     pub fn start(client: &ClientInfo, options: Vec<BackendOptions>) -> Result<Self, StartError> {
-        let order: Arc<[BackendName]> = options.iter().map(|one| one.name.clone()).collect();
-        for (index, name) in order.iter().enumerate() {
-            if order[..index].contains(name) {
+        let none = IndexMap::new();
+        let started = Self::assemble(client, options, &none, Arc::default())?;
+        started.make_current();
+        Ok(started)
+    }
+
+    /// Other backends in place of these. Those whose options are the same keep their connections, and both sets can
+    /// be used; the lists are told by these until the others are made current.
+    pub fn renewed(&self, options: Vec<BackendOptions>) -> Result<Self, StartError> {
+        let roster = Arc::clone(&self.inner.roster);
+        Self::assemble(&self.inner.client, options, &self.inner.slots, roster)
+    }
+
+    fn assemble(
+        client: &ClientInfo,
+        options: Vec<BackendOptions>,
+        earlier: &IndexMap<BackendName, Arc<Entry>>,
+        roster: Arc<Roster>,
+    ) -> Result<Self, StartError> {
+        let names: Vec<_> = options.iter().map(|one| one.name.clone()).collect();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
                 return Err(StartError::SameName(name.clone()));
             }
         }
@@ -88,32 +113,34 @@ impl Backends {
             .into_iter()
             .map(Target::new)
             .collect::<Result<_, _>>()?;
-        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
-            let slots = targets.into_iter().map(|target| {
-                let publish = publisher(
-                    inner.clone(),
-                    target.options.name.clone(),
-                    Arc::clone(&order),
-                );
-                let name = target.options.name.clone();
-                let shared = Slot::start(target, client, false, publish);
-                (
-                    name,
-                    Entry {
-                        shared,
-                        callers: Callers::default(),
-                    },
-                )
-            });
-            Inner {
-                client: client.clone(),
-                slots: slots.collect(),
-                lists: watch::Sender::default(),
-                changes: watch::Sender::default(),
-                updates: broadcast::Sender::new(UPDATES_MAX),
+        let entries = targets.into_iter().map(|target| {
+            let kept = earlier.get(&target.options.name);
+            match kept.filter(|entry| entry.shared.target.options == target.options) {
+                Some(entry) => Arc::clone(entry),
+                None => Arc::new(entry(target, client, &roster)),
             }
         });
-        Ok(Self { inner })
+        let inner = Inner {
+            client: client.clone(),
+            slots: names.into_iter().zip(entries).collect(),
+            roster,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// From now on the lists are told by these.
+    pub fn make_current(&self) {
+        let slots = self.inner.slots.iter();
+        let current = slots.clone().map(|(name, entry)| (name.clone(), entry.id));
+        let known = slots.filter_map(|(name, entry)| {
+            let tools = entry.shared.known_tools()?;
+            Some((name.clone(), tools))
+        });
+        self.inner
+            .roster
+            .replace(current.collect(), known.collect());
     }
 
     pub fn names(&self) -> Vec<BackendName> {
@@ -158,7 +185,7 @@ impl Backends {
         kind: ListKind,
         patience: Duration,
     ) -> Vec<(BackendName, Arc<[Value]>)> {
-        let one = |(name, entry): (&BackendName, &Entry)| {
+        let one = |(name, entry): (&BackendName, &Arc<Entry>)| {
             let (name, slot) = (name.clone(), Arc::clone(&entry.shared));
             async move {
                 let read = tokio::time::timeout(patience, lists::read(&slot, kind)).await;
@@ -212,12 +239,12 @@ impl Backends {
 
     /// Rises when a list of any backend changed or became known.
     pub fn changes(&self) -> watch::Receiver<Changes> {
-        self.inner.changes.subscribe()
+        self.inner.roster.changes.subscribe()
     }
 
     /// Updates of resources that somebody subscribed to.
     pub fn updates(&self) -> broadcast::Receiver<Arc<ResourceUpdate>> {
-        self.inner.updates.subscribe()
+        self.inner.roster.updates.subscribe()
     }
 
     /// The caller is gone: its own connections end.
@@ -241,13 +268,13 @@ impl Backends {
     pub async fn settle(&self, patience: Duration) -> Arc<ToolLists> {
         let listed = self.inner.slots.values().map(|entry| entry.shared.listed());
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
-        Arc::clone(&self.inner.lists.borrow())
+        Arc::clone(&self.inner.roster.lists.borrow())
     }
 
     /// Every backend with its list: the live one, else the one kept from an earlier process, else
     /// none. What `merge` takes.
     pub fn listed(&self, kept: &BTreeMap<BackendName, Arc<[Tool]>>) -> Vec<Listed> {
-        let one = |(backend, entry): (&BackendName, &Entry)| {
+        let one = |(backend, entry): (&BackendName, &Arc<Entry>)| {
             let (knowledge, tools) = match (entry.shared.known_tools(), kept.get(backend)) {
                 (Some(tools), _) => (Knowledge::Live, tools),
                 (None, Some(tools)) => (Knowledge::Kept, Arc::clone(tools)),
@@ -264,7 +291,7 @@ impl Backends {
 
     /// The tool lists and their changes.
     pub fn tool_lists(&self) -> watch::Receiver<Arc<ToolLists>> {
-        self.inner.lists.subscribe()
+        self.inner.roster.lists.subscribe()
     }
 
     /// Asks for a connection without waiting.
@@ -285,11 +312,7 @@ impl Backends {
     /// Ends all connections, side by side, and returns when every child is gone.
     pub async fn shutdown(&self) {
         let entries = self.inner.slots.values();
-        let all = entries.flat_map(|entry| {
-            let mut slots = entry.callers.all();
-            slots.push(Arc::clone(&entry.shared));
-            slots
-        });
+        let all = entries.flat_map(|entry| entry.slots());
         let ends = all.map(|slot| async move { slot.shutdown().await });
         futures::future::join_all(ends).await;
     }
@@ -304,7 +327,8 @@ impl Backends {
 
     fn entry(&self, backend: &BackendName) -> Result<&Entry, CallError> {
         let entry = self.inner.slots.get(backend);
-        entry.ok_or_else(|| CallError::UnknownBackend(backend.clone()))
+        let entry = entry.ok_or_else(|| CallError::UnknownBackend(backend.clone()));
+        entry.map(Arc::as_ref)
     }
 }
 
@@ -317,39 +341,13 @@ impl std::fmt::Debug for Backends {
     }
 }
 
-/// Takes what one backend tells to whoever wants to know.
-fn publisher(inner: Weak<Inner>, name: BackendName, order: Arc<[BackendName]>) -> Publish {
-    Arc::new(move |told| {
-        let Some(inner) = inner.upgrade() else { return };
-        match told {
-            Told::Tools(tools) => {
-                inner.put(&name, tools, &order);
-                inner.changes.send_modify(|seen| seen.tools += 1);
-            }
-            Told::Resources => inner.changes.send_modify(|seen| seen.resources += 1),
-            Told::Prompts => inner.changes.send_modify(|seen| seen.prompts += 1),
-            Told::Updated(uri) => {
-                let backend = name.clone();
-                // Nobody may be listening.
-                let _ = inner
-                    .updates
-                    .send(Arc::new(ResourceUpdate { backend, uri }));
-            }
-        }
-    })
-}
-
-impl Inner {
-    /// Puts one backend's list into its place among the others.
-    fn put(&self, name: &BackendName, tools: Arc<[Tool]>, order: &[BackendName]) {
-        self.lists.send_modify(|lists| {
-            let mut next = ToolLists::clone(lists);
-            next.version += 1;
-            next.lists.retain(|(other, _)| other != name);
-            next.lists.push((name.clone(), tools));
-            next.lists
-                .sort_by_key(|(name, _)| order.iter().position(|other| other == name));
-            *lists = Arc::new(next);
-        });
+fn entry(target: Target, client: &ClientInfo, roster: &Arc<Roster>) -> Entry {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let publish = publisher(Arc::clone(roster), target.options.name.clone(), id);
+    Entry {
+        id,
+        shared: Slot::start(target, client, false, publish),
+        callers: Callers::default(),
     }
 }

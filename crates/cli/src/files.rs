@@ -9,7 +9,7 @@ use onecall_runtime::sources::{self, Collected};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FileArgs {
     /// A backend beside those of the files: its URL, or its command; may be repeated
     #[arg(long = "backend", value_name = "NAME=URL|COMMAND")]

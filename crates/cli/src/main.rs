@@ -10,6 +10,7 @@ mod files;
 mod input;
 mod print;
 mod progress;
+mod reload;
 mod terminal;
 mod tree;
 mod values;

@@ -9,7 +9,7 @@ use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
-use onecall_runtime::sources;
+use onecall_runtime::sources::{self, Stamp};
 use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostics, SourceMap};
 use onecall_workflow::policy::Durability;
@@ -29,6 +29,8 @@ pub(crate) struct Loaded {
     pub(crate) sources: SourceMap,
     pub(crate) settings: Option<Settings>,
     pub(crate) diagnostics: Diagnostics,
+    /// The files as they were read.
+    pub(crate) stamp: Stamp,
 }
 
 impl Loaded {
@@ -81,6 +83,7 @@ pub(crate) fn understand(collected: sources::Collected) -> Loaded {
         sources: collected.sources,
         settings,
         diagnostics,
+        stamp: collected.stamp,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::options::HttpOptions;
 use crate::raw::{self, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -15,13 +15,17 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Frame, SizeHint};
 use onecall_mcp::{
     Incoming, RequestId, Revision, RpcError, code, decode_value, method, mirrored, name,
     param_header_values, param_headers, parse, response_error,
 };
 use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Who may speak to this face.
 #[derive(Debug)]
@@ -123,11 +127,37 @@ pub(crate) async fn message(
     let answering = shared.answering.token();
     let response = admitted(&shared, request, next).await;
     response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
-            let _ = &answering;
-            frame
-        }))
+        Body::new(Answering {
+            body,
+            _counted: answering,
+        })
     })
+}
+
+/// The body of an answer that counts as being given while it lasts.
+struct Answering {
+    body: Body,
+    _counted: TaskTrackerToken,
+}
+
+impl HttpBody for Answering {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 async fn admitted(shared: &Shared, request: Request, next: Next) -> Response {

@@ -78,7 +78,9 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
             "in_flight": backend.in_flight,
         })
     });
+    let reloads = shared.runtime.reloads();
     Json(json!({
+        "reloads": { "count": reloads.count, "refused": reloads.refused },
         "server": shared.server_info,
         "stopping": shared.stop.is_cancelled(),
         "sessions": shared.sessions.count(),

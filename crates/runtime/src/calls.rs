@@ -1,13 +1,13 @@
 //! Calls: a published workflow becomes a run, a backend tool is passed through.
 
-use crate::publish::{BoundPlan, PublishedTool, PublishedWorkflow, Target};
+use crate::publish::{BoundPlan, Published, PublishedWorkflow, Target};
 use crate::questions::LookError;
 use crate::result;
 use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use crate::world::{chain, now};
-use onecall_backends::{BackendName, BackendState, Call, CallError};
+use crate::world::{LiveWorld, chain, now};
+use onecall_backends::{BackendName, BackendState, Backends, Call, CallError};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -179,9 +179,13 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
     match &tool.target {
         Target::Backend { backend, original } => {
             let backend = BackendName::from(backend.as_str());
-            pass_through(runtime, &backend, original.clone(), request).await
+            let backends = backends_of(runtime, &published);
+            pass_through(&backends, &backend, original.clone(), request).await
         }
-        Target::Workflow(workflow) => call_workflow(runtime, &tool, workflow, request).await,
+        Target::Workflow(workflow) => {
+            let ready = ready(runtime, &published, &tool.name);
+            call_workflow(runtime, workflow, ready, request).await
+        }
     }
 }
 
@@ -206,8 +210,14 @@ async fn missing(runtime: &Runtime, name: &str) -> Reply {
     }
 }
 
+/// The connections that a tool was published with.
+fn backends_of(runtime: &Runtime, published: &Published) -> Backends {
+    let own = published.backends.clone();
+    own.unwrap_or_else(|| runtime.content().backends.clone())
+}
+
 async fn pass_through(
-    runtime: &Runtime,
+    backends: &Backends,
     backend: &BackendName,
     original: String,
     mut request: Request,
@@ -216,7 +226,7 @@ async fn pass_through(
     let mut call = Call::new(original, request.arguments);
     call.meta = request.meta;
     trace.write(&mut call.meta);
-    match runtime.inner.backends.call(backend, call).await {
+    match backends.call(backend, call).await {
         Ok(CallAnswer::Complete(result)) => match result.parse() {
             Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),
             Err(error) => refuse(Code::TransportProtocol, &error.to_string()),
@@ -238,10 +248,26 @@ fn refuse(code: Code, text: &str) -> Reply {
     Reply::Result(Arc::new(result::refused(code, text, false)))
 }
 
+/// A plan with the connections it was bound to.
+struct Ready {
+    plan: BoundPlan,
+    backends: Backends,
+}
+
+fn ready(runtime: &Runtime, published: &Published, name: &str) -> Option<Ready> {
+    match &published.find(name)?.target {
+        Target::Workflow(workflow) => Some(Ready {
+            plan: workflow.plan.clone()?,
+            backends: backends_of(runtime, published),
+        }),
+        Target::Backend { .. } => None,
+    }
+}
+
 async fn call_workflow(
     runtime: &Runtime,
-    tool: &PublishedTool,
     workflow: &PublishedWorkflow,
+    ready: Option<Ready>,
     mut request: Request,
 ) -> Reply {
     let declares_output = workflow.declares_output();
@@ -253,14 +279,14 @@ async fn call_workflow(
             return refuse(Code::InputInvalid, text);
         }
     };
-    let plan = match &workflow.plan {
-        Some(plan) => Some(plan.clone()),
-        None => late_plan(runtime, &tool.name).await,
+    let ready = match ready {
+        Some(ready) => Some(ready),
+        None => late(runtime, &request.tool).await,
     };
-    let Some(plan) = plan else {
+    let Some(ready) = ready else {
         return refuse(Code::TransportUnavailable, unreachable_text(runtime));
     };
-    match start(runtime, &plan, input, &mut request).await {
+    match start(runtime, ready, input, &mut request).await {
         Ok(handle) => Reply::Started(handle),
         Err(error @ StartRunError::KeyReused { .. }) => refuse(Code::InputInvalid, chain(&error)),
         Err(error) => refuse(Code::InternalStore, chain(&error)),
@@ -296,12 +322,9 @@ pub(crate) fn list(faults: &[SchemaFault]) -> String {
 }
 
 /// The backend was still unknown when the workflow was published: give it a moment.
-async fn late_plan(runtime: &Runtime, name: &str) -> Option<BoundPlan> {
+async fn late(runtime: &Runtime, name: &str) -> Option<Ready> {
     let published = runtime.settled().await;
-    match &published.find(name)?.target {
-        Target::Workflow(workflow) => workflow.plan.clone(),
-        Target::Backend { .. } => None,
-    }
+    ready(runtime, &published, name)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -319,13 +342,14 @@ enum StartRunError {
 /// Stores a new run and starts driving it, or finds the run that the client's key names.
 async fn start(
     runtime: &Runtime,
-    plan: &BoundPlan,
+    ready: Ready,
     input: Value,
     request: &mut Request,
 ) -> Result<RunHandle, StartRunError> {
+    let Ready { plan, backends } = ready;
     let id = RunId::from_bits(rand::random());
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
-    let durability = durability(runtime, plan, request);
+    let durability = durability(runtime, &plan, request);
     let input = Arc::new(input);
     let first = Input::Start {
         input: Arc::clone(&input),
@@ -364,7 +388,10 @@ async fn start(
         state,
         first: Vec::new(),
         durability,
-        trace: Trace::take(&mut request.meta),
+        world: LiveWorld {
+            backends,
+            trace: Trace::take(&mut request.meta),
+        },
     };
     spawn(runtime, driving, channels);
     Ok(RunHandle { id, live, seen })
@@ -403,7 +430,7 @@ pub(crate) struct Driving {
     pub(crate) state: State,
     pub(crate) first: Vec<Input>,
     pub(crate) durability: Durability,
-    pub(crate) trace: Trace,
+    pub(crate) world: LiveWorld,
 }
 
 /// Drives a run in a task of its own until it ends, is parked or the process leaves.
@@ -412,14 +439,14 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         state,
         first,
         durability,
-        trace,
+        world,
     } = driving;
     let run = state.run.clone();
     if state.end.is_some() {
         return;
     }
     runtime.inner.runs.insert(run.clone(), channels.live);
-    let surroundings = runtime.surroundings(durability, channels.telling, trace);
+    let surroundings = runtime.surroundings(durability, channels.telling, world);
     let runtime = runtime.clone();
     runtime.inner.tasks.clone().spawn(async move {
         let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;

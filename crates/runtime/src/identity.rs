@@ -66,6 +66,14 @@ impl Foreign {
             .contains(run)
     }
 
+    /// Other backends may make a run ours.
+    pub(crate) fn clear(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
     pub(crate) fn insert(&self, run: RunId) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= FOREIGN_MAX {

@@ -55,7 +55,7 @@ impl From<CallError> for OfferError {
 impl Runtime {
     /// Whether what backends offer is shown at all; where only workflows are, there is nothing else to list or read.
     pub fn shows_backends(&self) -> bool {
-        self.inner.expose == Expose::All
+        self.content().expose == Expose::All
     }
 
     /// All resources, in a fixed order, each as its backend describes it.
@@ -99,7 +99,8 @@ impl Runtime {
         } else {
             self.backend_of(&text(reference, "uri", "ref.uri")?).await?
         };
-        let backends = &self.inner.backends;
+        let content = self.content();
+        let backends = &content.backends;
         if !backends.declares(&backend, "completions", None).await? {
             return Ok(json!({ "completion": { "values": [], "total": 0, "hasMore": false } }));
         }
@@ -109,7 +110,8 @@ impl Runtime {
     /// Has updates of a resource told, see [`Runtime::resource_updates`], until what is returned is dropped.
     pub async fn subscribe(&self, uri: &str) -> Result<Subscription, OfferError> {
         let backend = self.backend_of(uri).await?;
-        let backends = &self.inner.backends;
+        let content = self.content();
+        let backends = &content.backends;
         if !backends
             .declares(&backend, "resources", Some("subscribe"))
             .await?
@@ -121,12 +123,12 @@ impl Runtime {
 
     /// Rises when a list of some kind changed or became known.
     pub fn list_changes(&self) -> watch::Receiver<Changes> {
-        self.inner.backends.changes()
+        self.content().backends.changes()
     }
 
     /// Resources that were updated, of those somebody subscribed to.
     pub fn resource_updates(&self) -> broadcast::Receiver<Arc<ResourceUpdate>> {
-        self.inner.backends.updates()
+        self.content().backends.updates()
     }
 
     async fn offers(&self, kind: ListKind) -> Vec<Offer> {
@@ -134,8 +136,9 @@ impl Runtime {
             return Vec::new();
         }
         let patience = self.inner.first_list_wait;
-        let lists = self.inner.backends.lists(kind, patience).await;
-        let (offers, notices) = merge_offers(kind, &lists, &self.inner.catalog_options.strategy);
+        let content = self.content();
+        let lists = content.backends.lists(kind, patience).await;
+        let (offers, notices) = merge_offers(kind, &lists, &content.catalog_options.strategy);
         for notice in notices {
             tracing::warn!("{notice}");
         }
@@ -159,7 +162,7 @@ impl Runtime {
         }
         // A tool may point at resources that no list holds. With several backends the URI could be anybody's, and
         // asking around would tell it to all.
-        match (self.shows_backends(), &self.inner.backends.names()[..]) {
+        match (self.shows_backends(), &self.content().backends.names()[..]) {
             (true, [only]) => Ok(only.clone()),
             _ => Err(OfferError::UnknownResource {
                 uri: uri.to_owned(),
@@ -189,7 +192,11 @@ impl Runtime {
         name: &str,
         params: Value,
     ) -> Result<Value, OfferError> {
-        let raw = self.inner.backends.request(backend, name, params).await?;
+        let raw = self
+            .content()
+            .backends
+            .request(backend, name, params)
+            .await?;
         serde_json::from_str(raw.get()).map_err(|error| OfferError::Failed {
             code: Code::TransportProtocol,
             message: format!("backend `{backend}` answered with something unreadable: {error}"),

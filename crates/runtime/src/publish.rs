@@ -2,6 +2,7 @@
 //! What does not fit is withheld with its reason, and nothing else is.
 
 use crate::identity::Identities;
+use onecall_backends::Backends;
 use onecall_config::settings::Expose;
 use onecall_mcp::{Hints, Tool};
 use onecall_workflow::catalog::{Catalog, Resolution};
@@ -23,6 +24,8 @@ pub struct Published {
     pub tools: Vec<Arc<PublishedTool>>,
     pub withheld: Vec<Withheld>,
     index: BTreeMap<String, usize>,
+    /// What its tools are called through, also after something else was published.
+    pub(crate) backends: Option<Backends>,
 }
 
 #[derive(Clone, Debug)]

@@ -6,7 +6,6 @@ use crate::identity::{Foreign, Identities};
 use crate::publish::{Published, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
-use crate::trace::Trace;
 use crate::world::LiveWorld;
 use onecall_backends::{
     BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, HttpOptions, SessionScope,
@@ -20,7 +19,7 @@ use onecall_workflow::catalog::Catalog;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -51,20 +50,51 @@ pub struct Runtime {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) name: String,
-    pub(crate) backends: Backends,
+    /// Replaced as a whole when the files have changed.
+    content: RwLock<Arc<Content>>,
+    /// Held while something is published, so that an older version never comes last.
+    publishing: Mutex<()>,
+    reloads: watch::Sender<Reloads>,
+    this_program: Option<PathBuf>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) durability: Durability,
-    pub(crate) workflows: Vec<Arc<Workflow>>,
-    pub(crate) catalog_options: CatalogOptions,
-    pub(crate) expose: Expose,
     pub(crate) published: watch::Sender<Arc<Published>>,
     pub(crate) runs: LiveRuns,
     pub(crate) tasks: TaskTracker,
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
-    pub(crate) identities: Identities,
     pub(crate) foreign: Foreign,
     pub(crate) resumes: bool,
+}
+
+/// What the files say, as it is served.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) backends: Backends,
+    pub(crate) identities: Identities,
+    workflows: Vec<Arc<Workflow>>,
+    pub(crate) catalog_options: CatalogOptions,
+    pub(crate) expose: Expose,
+}
+
+impl Content {
+    fn new(backends: Backends, server: settings::Server) -> Self {
+        Self {
+            backends,
+            identities: Identities::of(&server.backends),
+            workflows: server.workflows.into_iter().map(Arc::new).collect(),
+            catalog_options: crate::merge::options(&server.aggregation),
+            expose: server.expose,
+        }
+    }
+}
+
+/// How often the files were read again, and what came of the last time.
+#[derive(Clone, Debug, Default)]
+pub struct Reloads {
+    pub count: u64,
+    /// Why the newest version of the files is not served.
+    pub refused: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -82,28 +112,22 @@ impl Runtime {
             name: "onecall".to_owned(),
             version: options.version,
         };
-        let backend_options = options
-            .server
-            .backends
-            .iter()
-            .map(|backend| backend_options(backend, options.this_program.as_deref()))
-            .collect();
-        let backends = Backends::start(&client, backend_options)?;
+        let backends = backends_options(&options.server, options.this_program.as_deref());
+        let backends = Backends::start(&client, backends)?;
         let (published, _) = watch::channel(Arc::new(Published::default()));
         let inner = Inner {
-            name: options.server.name,
-            backends,
+            name: options.server.name.clone(),
+            content: RwLock::new(Arc::new(Content::new(backends, options.server))),
+            publishing: Mutex::default(),
+            reloads: watch::Sender::default(),
+            this_program: options.this_program,
             journal: options.journal,
             durability: options.durability,
-            workflows: options.server.workflows.into_iter().map(Arc::new).collect(),
-            catalog_options: crate::merge::options(&options.server.aggregation),
-            expose: options.server.expose,
             published,
             runs: LiveRuns::default(),
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
-            identities: Identities::of(&options.server.backends),
             foreign: Foreign::default(),
             resumes: options.resumes,
         };
@@ -126,13 +150,14 @@ impl Runtime {
 
     /// What is published once the backends have had a moment to tell their tools.
     pub async fn settled(&self) -> Arc<Published> {
-        self.inner.backends.settle(self.inner.first_list_wait).await;
+        let content = self.content();
+        content.backends.settle(self.inner.first_list_wait).await;
         self.republish();
         Arc::clone(&self.inner.published.borrow())
     }
 
     pub fn backends(&self) -> Vec<BackendStatus> {
-        self.inner.backends.status()
+        self.content().backends.status()
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -140,38 +165,76 @@ impl Runtime {
     }
 
     pub fn catalog(&self) -> Catalog {
-        let lists = self.inner.backends.tool_lists();
-        let lists = Arc::clone(&lists.borrow());
-        let names = self.inner.backends.names();
-        let (catalog, notices) = crate::merge::merge(&names, &lists, &self.inner.catalog_options);
-        for notice in notices {
-            tracing::warn!("{notice}");
-        }
-        catalog
+        catalog(&self.content())
+    }
+
+    /// What is served now.
+    pub(crate) fn content(&self) -> Arc<Content> {
+        let content = self.inner.content.read();
+        Arc::clone(&content.unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn republish(&self) {
-        let catalog = self.catalog();
-        let fresh = publish(
-            &self.inner.workflows,
-            &catalog,
-            self.inner.expose,
-            &self.inner.identities,
+        let _publishing = self
+            .inner
+            .publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let content = self.content();
+        let mut fresh = publish(
+            &content.workflows,
+            &catalog(&content),
+            content.expose,
+            &content.identities,
         );
+        fresh.backends = Some(content.backends.clone());
         self.inner.published.send_replace(Arc::new(fresh));
+    }
+
+    /// Serves another version of the files. Calls in flight go on with what they began with; backends that are the
+    /// same keep their connections; others have a moment to tell their tools before anything changes.
+    pub async fn reload(&self, server: settings::Server) -> Result<(), StartError> {
+        let options = backends_options(&server, self.inner.this_program.as_deref());
+        let backends = self.content().backends.renewed(options)?;
+        backends.settle(self.inner.first_list_wait).await;
+        {
+            let mut content = self
+                .inner
+                .content
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            *content = Arc::new(Content::new(backends.clone(), server));
+        }
+        backends.make_current();
+        self.republish();
+        self.inner.foreign.clear();
+        self.inner.reloads.send_modify(|reloads| {
+            reloads.count += 1;
+            reloads.refused = None;
+        });
+        Ok(())
+    }
+
+    /// The files have changed and cannot be served: what is published stays, and the reason is told to operators.
+    pub fn refuse_reload(&self, reason: impl Into<String>) {
+        let reason = reason.into();
+        self.inner
+            .reloads
+            .send_modify(|reloads| reloads.refused = Some(reason));
+    }
+
+    pub fn reloads(&self) -> Reloads {
+        self.inner.reloads.borrow().clone()
     }
 
     pub(crate) fn surroundings(
         &self,
         durability: Durability,
         observer: Arc<crate::runs::Telling>,
-        trace: Trace,
+        world: LiveWorld,
     ) -> Surroundings {
         Surroundings {
-            world: Arc::new(LiveWorld {
-                backends: self.inner.backends.clone(),
-                trace,
-            }),
+            world: Arc::new(world),
             evaluator: Arc::new(PlanEvaluator),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,
@@ -198,13 +261,31 @@ impl Runtime {
             let last = Duration::from_secs(1);
             let _ = tokio::time::timeout(last, self.inner.tasks.wait()).await;
         }
-        self.inner.backends.shutdown().await;
+        self.content().backends.shutdown().await;
     }
 
     /// Calls a published tool and waits for its end.
     pub async fn call(&self, request: calls::Request) -> calls::Reply {
         calls::call(self, request).await
     }
+}
+
+fn catalog(content: &Content) -> Catalog {
+    let lists = content.backends.tool_lists();
+    let lists = Arc::clone(&lists.borrow());
+    let names = content.backends.names();
+    let (catalog, notices) = crate::merge::merge(&names, &lists, &content.catalog_options);
+    for notice in notices {
+        tracing::warn!("{notice}");
+    }
+    catalog
+}
+
+fn backends_options(server: &settings::Server, program: Option<&Path>) -> Vec<BackendOptions> {
+    let backends = server.backends.iter();
+    backends
+        .map(|backend| backend_options(backend, program))
+        .collect()
 }
 
 fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> BackendOptions {

@@ -30,7 +30,7 @@ pub enum ReadToolsError {
 impl SavedTools {
     /// Asks every backend of a runtime.
     pub async fn of(runtime: &Runtime, patience: Duration) -> Self {
-        let lists = runtime.inner.backends.settle(patience).await;
+        let lists = runtime.content().backends.settle(patience).await;
         Self {
             lists: lists.lists.clone(),
         }

@@ -5,6 +5,7 @@ use onecall_source::{Diagnostics, SourceMap};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Limit: files of one command.
 const FILES_MAX: usize = 10_000;
@@ -18,6 +19,30 @@ pub struct Collected {
     pub sources: SourceMap,
     pub inputs: Vec<Input>,
     pub diagnostics: Diagnostics,
+    /// What was looked at, as it was then.
+    pub stamp: Stamp,
+}
+
+/// Files and directories with what changes when they do. Taking it again is cheap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stamp(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
+
+impl Stamp {
+    /// The same paths as they are now.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let mut fresh = Self::default();
+        for (path, _) in &self.0 {
+            fresh.add(path);
+        }
+        fresh
+    }
+
+    fn add(&mut self, path: &Path) {
+        let metadata = std::fs::metadata(path).ok();
+        let mark = metadata.and_then(|found| Some((found.modified().ok()?, found.len())));
+        self.0.push((path.to_owned(), mark));
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +85,7 @@ impl Reader {
             path: path.to_owned(),
             cause,
         };
+        self.collected.stamp.add(path);
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(path).map_err(failed)? {
             entries.push(entry.map_err(failed)?.path());
@@ -100,6 +126,7 @@ impl Reader {
         // One byte over the limit is enough for `source` to see that it is passed.
         let limit = onecall_source::limits::SOURCE_BYTES_MAX as u64 + 1;
         let mut bytes = Vec::new();
+        self.collected.stamp.add(path);
         let file = std::fs::File::open(path).map_err(failed)?;
         file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
         let name = path.display().to_string();

@@ -4,7 +4,7 @@ use crate::calls;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use crate::world::{chain, now};
+use crate::world::{LiveWorld, chain, now};
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, Event, What};
 use onecall_engine::evolve::evolve;
@@ -64,7 +64,7 @@ async fn maintain(runtime: &Runtime) {
 
 /// Publishes anew whenever a backend's tools become known or change.
 fn follow_backends(runtime: &Runtime) {
-    let mut lists = runtime.inner.backends.tool_lists();
+    let mut lists = runtime.content().backends.tool_lists();
     let runtime = runtime.clone();
     tokio::spawn(async move {
         loop {
@@ -137,7 +137,8 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
         return Ok(false);
     };
     // A plan that cannot be read is claimed and held by whoever finds it first.
-    let is_ours = read_plan(&stored.plan).map_or(true, |plan| runtime.inner.identities.fits(&plan));
+    let is_ours =
+        read_plan(&stored.plan).map_or(true, |plan| runtime.content().identities.fits(&plan));
     if !is_ours {
         runtime.inner.foreign.insert(run.clone());
     }
@@ -167,8 +168,11 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
         state,
         first,
         durability,
-        // The trace of the call that began it was of another process.
-        trace: Trace::default(),
+        world: LiveWorld {
+            backends: runtime.content().backends.clone(),
+            // The trace of the call that began it was of another process.
+            trace: Trace::default(),
+        },
     };
     calls::spawn(runtime, driving, channels);
     Ok(())

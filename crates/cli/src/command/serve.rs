@@ -2,7 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
-use crate::{demo_files, print, wire};
+use crate::{demo_files, print, reload, wire};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio};
@@ -14,11 +14,16 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
-    let loaded = if args.demo {
-        demo_files::load(&args.paths, &args.files)?
-    } else {
-        args.files.load(&args.paths)?
+    let (is_demo, paths, files) = (args.demo, args.paths.clone(), args.files.clone());
+    let load = move || {
+        if is_demo {
+            demo_files::load(&paths, &files)
+        } else {
+            files.load(&paths)
+        }
     };
+    let loaded = load()?;
+    let stamp = loaded.stamp.clone();
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
@@ -34,6 +39,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let mounts = start(servers, &settings, &args).await?;
     let stop = wire::stop_on_signals();
+    let served = mounts.iter().map(|mount| mount.runtime.clone());
+    tokio::spawn(reload::follow(served.collect(), stamp, load, stop.clone()));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let served = match mounts.as_slice() {
         [only] if args.stdio => {

@@ -5,6 +5,7 @@ mod again;
 mod call;
 mod check;
 mod readme;
+mod reload;
 mod render;
 mod runs;
 mod servers;

@@ -6,6 +6,7 @@ mod http_legacy;
 mod http_modern;
 mod questions;
 mod refusals;
+mod reload;
 mod repeated;
 mod sessions;
 mod stdio;

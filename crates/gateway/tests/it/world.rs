@@ -63,7 +63,7 @@ fn step(name: &str, action: Action) -> Step {
     }
 }
 
-fn calls(name: &str, tool: &str, arguments: Value) -> Step {
+pub(crate) fn calls(name: &str, tool: &str, arguments: Value) -> Step {
     let call = Call {
         tool: tool.into(),
         arguments: ValueTemplate::Literal(arguments),
@@ -87,7 +87,7 @@ fn asks(name: &str, message: &str, schema: Option<Value>) -> Step {
     step(name, Action::Ask(ask))
 }
 
-fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
+pub(crate) fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
     Workflow {
         name: name.into(),
         version: None,
@@ -153,18 +153,23 @@ pub(crate) async fn runtime() -> Runtime {
     runtime_on(&MemoryStore::default()).await
 }
 
+/// What every test is served.
+pub(crate) fn server() -> Server {
+    Server {
+        name: "test".to_owned(),
+        backends: vec![
+            backend("demo", &["demo", "--changing"]),
+            backend("odd", &["odd"]),
+        ],
+        workflows: workflows(),
+        ..Server::default()
+    }
+}
+
 async fn runtime_on(store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
     let options = Options {
-        server: Server {
-            name: "test".to_owned(),
-            backends: vec![
-                backend("demo", &["demo", "--changing"]),
-                backend("odd", &["odd"]),
-            ],
-            workflows: workflows(),
-            ..Server::default()
-        },
+        server: server(),
         journal: Arc::new(store.open(now, Duration::from_hours(1))),
         durability: Durability::Async,
         version: "1".to_owned(),

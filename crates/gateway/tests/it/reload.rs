@@ -1,0 +1,172 @@
+//! Other versions of the files while clients call: nothing is dropped, and everybody is told.
+
+use crate::client::Http;
+use crate::world::{PATIENCE, World, calls, server, workflow};
+use http::Method;
+use onecall_config::settings::{Server, Transport};
+use onecall_gateway::HttpOptions;
+use onecall_workflow::expression::ValueTemplate;
+use onecall_workflow::workflow::{Output, Workflow};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+const CLIENTS: usize = 8;
+const RELOADS: usize = 50;
+
+/// The version is told by a workflow, and by the environment of a backend, whose connections so have to change.
+fn version(number: usize) -> Server {
+    let mut server = server();
+    let told = Workflow {
+        description: Some(format!("Version {number}.")),
+        output: Output::Value(ValueTemplate::Literal(json!({ "version": number }))),
+        ..workflow(
+            "version",
+            vec![calls("wait", "demo.slow", json!({ "ms": 5 }))],
+        )
+    };
+    server.workflows.push(told);
+    if number.is_multiple_of(10) {
+        let Transport::Stdio { env, .. } = &mut server.backends[0].transport else {
+            unreachable!("the backends of these tests are programs");
+        };
+        env.push(("VERSION".to_owned(), number.to_string()));
+    }
+    server
+}
+
+#[tokio::test]
+async fn fifty_reloads_under_load_fail_no_call() {
+    let world = World::start_with(|_: &mut HttpOptions| {}).await;
+    world.runtime.reload(version(0)).await.unwrap();
+    let (newest, is_over) = (
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let address = world.address;
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|index| {
+            let (newest, is_over) = (Arc::clone(&newest), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                let mut client = Http::new(address);
+                let is_modern = index % 2 == 0;
+                if !is_modern {
+                    client.initialize("2025-11-25", json!({})).await;
+                }
+                let mut calls = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let oldest = newest.load(Ordering::SeqCst);
+                    let result = call(&mut client, is_modern, "version").await;
+                    let told =
+                        usize::try_from(result["structuredContent"]["version"].as_u64().unwrap());
+                    let told = told.unwrap();
+                    let upper = newest.load(Ordering::SeqCst) + 1;
+                    assert!(
+                        (oldest..=upper).contains(&told),
+                        "{told} not in {oldest}..={upper}"
+                    );
+                    let echoed = call(&mut client, is_modern, "demo_add").await;
+                    assert_eq!(echoed["structuredContent"]["sum"], 3, "{echoed}");
+                    calls += 2;
+                }
+                calls
+            })
+        })
+        .collect();
+    for number in 1..=RELOADS {
+        world.runtime.reload(version(number)).await.unwrap();
+        newest.store(number, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut calls = 0;
+    for client in clients {
+        calls += client.await.unwrap();
+    }
+    assert!(calls > CLIENTS * 2, "{calls} calls");
+    assert_eq!(world.runtime.reloads().count, RELOADS as u64 + 1);
+    world.end().await;
+}
+
+async fn call(client: &mut Http, is_modern: bool, tool: &str) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments(tool) });
+    let result = if is_modern {
+        client.modern_result("tools/call", params).await
+    } else {
+        client.legacy_result("tools/call", params).await
+    };
+    assert_ne!(result["isError"], true, "{result}");
+    result
+}
+
+fn arguments(tool: &str) -> Value {
+    match tool {
+        "demo_add" => json!({ "a": 1, "b": 2 }),
+        _ => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn sessions_and_listeners_are_told_and_a_refused_version_is_shown() {
+    let world = World::start().await;
+    let mut session = Http::new(world.address);
+    session.initialize("2025-11-25", json!({})).await;
+    let mut stream = session.get().await;
+    let mut modern = Http::new(world.address);
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    let mut listener = modern.modern("subscriptions/listen", listen).await;
+    let first = listener.next().await.unwrap();
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    world.runtime.reload(version(1)).await.unwrap();
+    for told in [stream.next().await.unwrap(), listener.next().await.unwrap()] {
+        assert_eq!(told["method"], "notifications/tools/list_changed");
+    }
+    let listed = session.legacy_result("tools/list", json!({})).await;
+    let names = listed["tools"].as_array().unwrap().iter();
+    assert!(names.clone().any(|tool| tool["name"] == "version"));
+
+    world.runtime.refuse_reload("onecall.yaml:3:1: a fault");
+    let status = status(&session).await;
+    assert_eq!(
+        status["reloads"],
+        json!({ "count": 1, "refused": "onecall.yaml:3:1: a fault" })
+    );
+    call(&mut session, false, "version").await;
+    world.end().await;
+}
+
+async fn status(client: &Http) -> Value {
+    let answer = client.send(Method::GET, "/status", &[], "").await;
+    serde_json::from_str(&answer.text().await).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_in_flight_ends_on_the_version_it_began_with() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let patient = tokio::spawn(async move {
+        client
+            .modern_result("tools/call", json!({ "name": "patient" }))
+            .await
+    });
+    world
+        .newest_comes_to("patient", onecall_engine::journal::Phase::Running)
+        .await;
+    let mut other = version(10);
+    other
+        .workflows
+        .retain(|workflow| workflow.name != "patient");
+    world.runtime.reload(other).await.unwrap();
+    let result = tokio::time::timeout(PATIENCE, patient)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_ne!(result["isError"], true, "{result}");
+    let mut client = Http::new(world.address);
+    let mut gone = client
+        .modern("tools/call", json!({ "name": "patient" }))
+        .await;
+    assert_eq!(gone.response().await["error"]["code"], -32602);
+    world.end().await;
+}

@@ -74,6 +74,10 @@ impl Lines {
                     ));
                 }
             }
+            What::Mocked { step, .. } => {
+                self.started.entry(*step).or_insert(event.at);
+                print::err(format!("  ▸ {} (mocked)", name(*step)));
+            }
             What::ItemsAre { step, items, .. } => {
                 self.started.entry(*step).or_insert(event.at);
                 print::err(format!("  ▸ {} ({} items)", name(*step), items.len()));

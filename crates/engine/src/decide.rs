@@ -8,6 +8,7 @@ mod attempt;
 mod bounds;
 mod each;
 mod failure;
+mod mock;
 mod output;
 mod ready;
 mod retry;

@@ -4,7 +4,7 @@
 use crate::failure::{Code, Failure};
 use onecall_workflow::coerce::Coercer;
 use onecall_workflow::evaluate::{self, Fault, FaultKind};
-use onecall_workflow::expression::Expression;
+use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{self, Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
@@ -24,6 +24,13 @@ pub trait Evaluator: Send + Sync + Debug {
     /// What of the arguments does not fit the tool's schema, to be shown when the call has failed.
     fn misfit(&self, tool: &BoundTool, arguments: &Value) -> Option<String>;
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure>;
+    /// What a call gave, reshaped.
+    fn transform(
+        &self,
+        program: &JqProgram,
+        result: &Value,
+        payload: &Value,
+    ) -> Result<Value, Failure>;
     fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure>;
     /// The answer as the step will show it, or why it does not fit.
     fn answer(&self, ask: &Ask, content: Option<Value>) -> Result<Option<Value>, String>;
@@ -33,9 +40,11 @@ pub trait Evaluator: Send + Sync + Debug {
         scope: &dyn Scope,
         absent: Absent,
     ) -> Result<Produced, Failure>;
-    fn value(
+    /// A value with expressions in it, no schema given. `what` names it in a failure.
+    fn filled(
         &self,
-        template: &onecall_workflow::expression::ValueTemplate,
+        what: &str,
+        template: &ValueTemplate,
         scope: &dyn Scope,
     ) -> Result<Value, Failure>;
 }
@@ -70,6 +79,17 @@ impl Evaluator for PlanEvaluator {
             .map_err(|fault| failure("collection", &fault))
     }
 
+    fn transform(
+        &self,
+        program: &JqProgram,
+        result: &Value,
+        payload: &Value,
+    ) -> Result<Value, Failure> {
+        program
+            .transform(result, payload)
+            .map_err(|fault| failure("transform", &fault))
+    }
+
     fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure> {
         evaluate::text(message, scope).map_err(|fault| failure("message", &fault))
     }
@@ -99,13 +119,13 @@ impl Evaluator for PlanEvaluator {
         output::produce(block, scope, absent).map_err(|fault| failure("output", &fault))
     }
 
-    fn value(
+    fn filled(
         &self,
-        template: &onecall_workflow::expression::ValueTemplate,
+        what: &str,
+        template: &ValueTemplate,
         scope: &dyn Scope,
     ) -> Result<Value, Failure> {
-        evaluate::arguments(template, &Coercer::new(Value::Bool(true)), scope)
-            .map_err(|fault| failure("output", &fault))
+        evaluate::filled(template, scope).map_err(|fault| failure(what, &fault))
     }
 }
 

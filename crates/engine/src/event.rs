@@ -48,6 +48,13 @@ pub enum What {
         call: CallId,
         due: Timestamp,
     },
+    /// The result of the step is written in the workflow; nothing is called.
+    Mocked {
+        step: u32,
+        /// What the call would have been given, where there is one call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Arc<Value>>,
+    },
     /// The items of a loop are known; its iterations may start.
     ItemsAre {
         step: u32,
@@ -305,6 +312,7 @@ impl What {
             Self::AttemptEnded { .. } => "attempt_ended",
             Self::Used { .. } => "used",
             Self::RetryAt { .. } => "retry_at",
+            Self::Mocked { .. } => "mocked",
             Self::ItemsAre { .. } => "items_are",
             Self::ItemEnded { .. } => "item_ended",
             Self::StepEnded { .. } => "step_ended",

@@ -22,6 +22,13 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::RetryAt { call, due } => {
             state.waits.insert(call.slot(), Wait { due: *due });
         }
+        What::Mocked { step, arguments } => {
+            start_step(state, *step, at, None);
+            state.steps[*step as usize]
+                .work
+                .arguments
+                .clone_from(arguments);
+        }
         What::ItemsAre { .. } => items_are(state, event),
         What::ItemEnded { .. } => item_ended(state, event),
         What::StepEnded { .. } => step_ended(state, event),

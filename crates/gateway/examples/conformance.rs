@@ -76,7 +76,7 @@ mod workflows {
 
     use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
     use onecall_workflow::policy;
-    use onecall_workflow::step::{Action, Ask, Step};
+    use onecall_workflow::step::{Action, Ask, Shape, Step};
     use onecall_workflow::workflow::{Annotations, Output, Workflow};
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
@@ -169,10 +169,12 @@ mod workflows {
             on_decline: policy::Refusal::Continues,
             on_cancel: policy::Refusal::Continues,
             default_response: None,
+            output: Shape::Report,
         };
         let need = |step: &Step| onecall_workflow::step::Need {
             step: step.name.clone(),
             origin: onecall_workflow::step::NeedOrigin::Declared,
+            optional: false,
             place: nowhere(),
         };
         Step {
@@ -186,6 +188,7 @@ mod workflows {
             on_error: policy::OnError::ABORT,
             skipped_need: policy::SkippedNeed::Runs,
             default: None,
+            mock: None,
             place: nowhere(),
         }
     }

@@ -213,6 +213,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         | What::RunStarted { .. }
         | What::Used { .. }
         | What::RetryAt { .. }
+        | What::Mocked { .. }
         | What::ItemsAre { .. }
         | What::QuestionAsked { .. }
         | What::QuestionAnswered { .. }

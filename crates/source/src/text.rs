@@ -82,6 +82,23 @@ impl Text {
         &self.value
     }
 
+    /// A part of the value as a text of its own. A range that is no part of it gives an empty text.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let value: Arc<str> = self.value.get(range.clone()).unwrap_or_default().into();
+        let start = offset(range.start.min(self.value.len()));
+        let offsets = match &self.offsets {
+            Offsets::Whole => Offsets::Whole,
+            Offsets::Linear(base) => Offsets::Linear(base + start),
+            Offsets::Segments(segments) => Offsets::Segments(segments_from(segments, start)),
+        };
+        Self {
+            place: self.place_of(range),
+            value,
+            offsets,
+        }
+    }
+
     pub fn to_arc(&self) -> Arc<str> {
         Arc::clone(&self.value)
     }
@@ -109,6 +126,28 @@ impl Text {
             end: end.max(start),
         })
     }
+}
+
+/// The segments from this byte of the value on, counted from there.
+fn segments_from(segments: &[Segment], start: u32) -> Arc<[Segment]> {
+    let first = segments
+        .partition_point(|segment| segment.value <= start)
+        .saturating_sub(1);
+    let moved = segments.get(first..).unwrap_or_default().iter().map(|own| {
+        let before = start.saturating_sub(own.value);
+        let cut = if own.verbatim {
+            before.min(own.source_len)
+        } else {
+            0
+        };
+        Segment {
+            value: own.value.saturating_sub(start),
+            source: own.source + cut,
+            source_len: own.source_len - cut,
+            verbatim: own.verbatim,
+        }
+    });
+    moved.collect()
 }
 
 fn part_of(text: &str, start: u32, len: u32) -> Option<&str> {

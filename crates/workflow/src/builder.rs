@@ -47,6 +47,8 @@ pub struct Rules {
     pub default_key: &'static str,
     /// Where parameters were declared, for messages.
     pub inputs_place: Option<Place>,
+    /// The values that expressions start from, for messages.
+    pub roots: Roots,
     /// Steps that continue after a failure only because the run's failure mode says so.
     pub continued_by_mode: BTreeSet<StepName>,
 }
@@ -58,9 +60,31 @@ impl Default for Rules {
             undeclared: Undeclared::Infers,
             default_key: "default",
             inputs_place: None,
+            roots: Roots::GO,
             continued_by_mode: BTreeSet::new(),
         }
     }
+}
+
+/// The names that expressions of a dialect start from.
+#[derive(Clone, Copy, Debug)]
+pub struct Roots {
+    pub all: &'static [&'static str],
+    /// The one that holds the parameters.
+    pub parameters: &'static str,
+}
+
+impl Roots {
+    /// Of Go templates.
+    pub const GO: Self = Self {
+        all: &["params", "steps", "workflow", "vars", "forEach"],
+        parameters: "params",
+    };
+    /// Of jq programs over a run.
+    pub const JQ: Self = Self {
+        all: &["inputs", "steps", "results", "run", "index"],
+        parameters: "inputs",
+    };
 }
 
 /// What a read of a step does that is not among the declared needs.

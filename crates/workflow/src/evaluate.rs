@@ -5,7 +5,8 @@
 pub(crate) mod tests;
 
 use crate::coerce::{self, Coercer};
-use crate::expression::{Expression, Program, ValueTemplate, kind_of};
+use crate::expression::{Expression, Piece, Program, ValueTemplate, kind_of};
+use crate::limits::TEXT_BYTES_MAX;
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
@@ -105,7 +106,8 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
                 GoEvaluated::Value(value) => Ok(Found::Value(Cow::Owned(value.into_owned()))),
             }
         }
-        Program::Go(_) => Ok(Found::Value(Cow::Owned(Value::String(text(
+        Program::Jq(jq) => Ok(Found::Value(Cow::Owned(jq.evaluate(scope)?))),
+        Program::Go(_) | Program::Mixed(_) => Ok(Found::Value(Cow::Owned(Value::String(text(
             expression, scope,
         )?)))),
     }
@@ -119,6 +121,8 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
             Found::Missing(_) => Err(missing(&path.to_string())),
             Found::Value(value) => Ok(as_text(&value)),
         },
+        Program::Jq(jq) => Ok(as_text(&jq.evaluate(scope)?)),
+        Program::Mixed(pieces) => mixed(pieces, scope),
         Program::Go(go) => {
             let context = go.context(scope);
             let rendered = go
@@ -135,6 +139,21 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
             })
         }
     }
+}
+
+fn mixed(pieces: &[Piece], scope: &dyn Scope) -> Result<String, Fault> {
+    let mut whole = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => whole.push_str(text),
+            Piece::Value(expression) => whole.push_str(&text(expression, scope)?),
+        }
+        if whole.len() > TEXT_BYTES_MAX {
+            let message = format!("the text is longer than {TEXT_BYTES_MAX} bytes");
+            return Err(Fault::new(FaultKind::Limit, message));
+        }
+    }
+    Ok(whole)
 }
 
 /// Strings as they are, numbers as templates print them, everything else as compact JSON.
@@ -162,6 +181,13 @@ pub fn arguments(
     let expanded = expand(template, schema, scope, &mut Vec::new())?;
     let value = expanded.unwrap_or_else(|| Value::Object(Map::new()));
     Ok(schema.coerce(value))
+}
+
+/// A value with its expressions filled in. What is missing is null at the top and left out below.
+pub fn filled(template: &ValueTemplate, scope: &dyn Scope) -> Result<Value, Fault> {
+    let anything = Coercer::new(Value::Bool(true));
+    let filled = expand(template, &anything, scope, &mut Vec::new())?;
+    Ok(filled.unwrap_or(Value::Null))
 }
 
 /// One step of the way into arguments.

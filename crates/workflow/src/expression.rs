@@ -2,11 +2,13 @@
 //! Evaluation lives in `evaluate`; this file only says what an expression is and what it reads.
 
 mod go;
+pub mod jq;
 mod path;
 
 pub use go::{GoOptions, GoProgram};
-pub(crate) use path::kind_of;
+pub use jq::{JqError, JqProgram, View};
 pub use path::{Facet, Path, PathError, Root, RunField, Segment};
+pub(crate) use path::{kind_of, present};
 
 use onecall_source::{Place, Text};
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,16 @@ pub enum Program {
     Text(String),
     Path(Path),
     Go(GoProgram),
+    Jq(JqProgram),
+    /// Text with values in it: strings as they are, everything else as compact JSON.
+    Mixed(Vec<Piece>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    Text(String),
+    Value(Expression),
 }
 
 /// Something an expression reads, for edges and checks.
@@ -43,6 +55,8 @@ pub struct Reference {
     pub place: Place,
     /// The name that says which: the step, the parameter, the loop item, or the unknown root.
     pub name_place: Place,
+    /// A value that is not there does no harm to the reader.
+    pub is_lenient: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +73,8 @@ pub enum Target {
     AllSteps,
     /// The loop item of this name, or `index`.
     Item { name: String },
+    /// The item of the loop around, if that is its name; else a value that does not exist.
+    Named { name: String },
     /// A root that does not exist in the view.
     Unknown { name: String },
     /// A root that always exists and needs no check.
@@ -96,6 +112,8 @@ impl Expression {
                 vec![self.path_reference(path)]
             }
             Program::Go(go) => go.references(self),
+            Program::Jq(jq) => jq.references(self),
+            Program::Mixed(pieces) => pieces.iter().flat_map(Piece::references).collect(),
         }
     }
 
@@ -104,12 +122,16 @@ impl Expression {
         let target = path.target();
         let name = match &target {
             Target::Input { segments } => segments.first(),
-            Target::Step { name, .. } | Target::Item { name } | Target::Unknown { name } => {
-                Some(name)
-            }
+            Target::Step { name, .. }
+            | Target::Item { name }
+            | Target::Named { name }
+            | Target::Unknown { name } => Some(name),
             Target::AllSteps | Target::Ambient => None,
         };
         let found = self.written.as_ref().zip(name).and_then(|(text, name)| {
+            if text.starts_with(name.as_str()) {
+                return Some(text.place_of(0..name.len()));
+            }
             let dotted = format!(".{name}");
             let after_root = text.find('.').map_or(0, |dot| dot + 1);
             let start = text[after_root..].find(&dotted)? + after_root + 1;
@@ -119,20 +141,30 @@ impl Expression {
             name_place: found.unwrap_or_else(|| self.place()),
             target,
             place: self.place(),
+            is_lenient: path.default.is_some(),
         }
     }
 
     /// Whether evaluation can give a value that is not text.
     pub fn is_whole_value(&self) -> bool {
         match &self.program {
-            Program::Text(_) => false,
-            Program::Path(_) => true,
+            Program::Text(_) | Program::Mixed(_) => false,
+            Program::Path(_) | Program::Jq(_) => true,
             Program::Go(go) => go.is_whole_value(),
         }
     }
 
     pub fn is_constant(&self) -> bool {
         matches!(self.program, Program::Text(_))
+    }
+}
+
+impl Piece {
+    fn references(&self) -> Vec<Reference> {
+        match self {
+            Self::Text(_) => Vec::new(),
+            Self::Value(expression) => expression.references(),
+        }
     }
 }
 

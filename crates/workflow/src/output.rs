@@ -4,10 +4,11 @@
 #[cfg(test)]
 mod tests;
 
+use crate::coerce::Coercer;
 use crate::evaluate::{self, Fault, FaultKind, Found};
 use crate::expression::kind_of;
 use crate::scope::Scope;
-use crate::workflow::{OutputKind, OutputProperties, OutputProperty, OutputSource};
+use crate::workflow::{OutputKind, OutputProperties, OutputProperty, OutputSource, Unset};
 use serde_json::{Map, Value, json};
 
 /// What an output block gave.
@@ -36,13 +37,12 @@ pub fn produce(
     absent: Absent,
 ) -> Result<Produced, Fault> {
     let mut produced = Produced::default();
-    produced.value = object(
-        &block.properties,
-        "",
+    let options = Options {
         scope,
         absent,
-        &mut produced.defaulted,
-    )?;
+        unset: block.unset,
+    };
+    produced.value = object(&block.properties, "", &options, &mut produced.defaulted)?;
     for name in &block.required {
         if produced.value.get(name).is_none_or(Value::is_null) {
             match absent {
@@ -57,11 +57,23 @@ pub fn produce(
     Ok(produced)
 }
 
+struct Options<'a> {
+    scope: &'a dyn Scope,
+    absent: Absent,
+    unset: Unset,
+}
+
+impl Options<'_> {
+    fn leaves_out(&self, fault: &Fault) -> bool {
+        let is_unset = fault.kind == FaultKind::Missing && self.unset == Unset::LeftOut;
+        is_unset || self.absent == Absent::LeftOut
+    }
+}
+
 fn object(
     properties: &[OutputProperty],
     prefix: &str,
-    scope: &dyn Scope,
-    absent: Absent,
+    options: &Options<'_>,
     defaulted: &mut Vec<(String, String)>,
 ) -> Result<Map<String, Value>, Fault> {
     let mut object_value = Map::with_capacity(properties.len());
@@ -73,9 +85,11 @@ fn object(
         };
         let before = defaulted.len();
         let own = match &property.source {
-            OutputSource::Value(expression) => fitted(property, evaluate::value(expression, scope)),
+            OutputSource::Value(expression) => {
+                fitted(property, evaluate::value(expression, options.scope))
+            }
             OutputSource::Properties(below) => {
-                object(below, &path, scope, absent, defaulted).map(Value::Object)
+                object(below, &path, options, defaulted).map(Value::Object)
             }
         };
         let fault = match own {
@@ -91,7 +105,7 @@ fn object(
             // Defaults below it went with the object that failed.
             defaulted.truncate(before);
             defaulted.push((path, fault.message));
-        } else if absent == Absent::Fails {
+        } else if !options.leaves_out(&fault) {
             return Err(match &property.source {
                 OutputSource::Value(_) => {
                     let message = format!("output property `{path}`: {}", fault.message);
@@ -108,7 +122,20 @@ fn object(
 fn fitted(property: &OutputProperty, found: Result<Found<'_>, Fault>) -> Result<Value, Fault> {
     match found? {
         Found::Missing(read) => Err(evaluate::missing(&read)),
-        Found::Value(value) => fit(property.kind, value.into_owned()),
+        Found::Value(value) => {
+            let value = fit(property.kind, value.into_owned())?;
+            match &property.schema {
+                None => Ok(value),
+                Some(schema) => fit_schema(schema, value),
+            }
+        }
+    }
+}
+
+fn fit_schema(schema: &Value, value: Value) -> Result<Value, Fault> {
+    match Coercer::new(schema.clone()).validate(&value).first() {
+        None => Ok(value),
+        Some(fault) => Err(Fault::new(FaultKind::Output, fault.to_string())),
     }
 }
 
@@ -192,7 +219,10 @@ pub fn schema(block: &OutputProperties) -> Value {
 
 fn properties_schema(properties: &[OutputProperty]) -> Value {
     let entries = properties.iter().map(|property| {
-        let mut own = Map::new();
+        let mut own = match &property.schema {
+            Some(Value::Object(schema)) => schema.clone(),
+            _ => Map::new(),
+        };
         if property.kind != OutputKind::Any {
             own.insert("type".to_owned(), Value::from(property.kind.as_str()));
         }

@@ -132,6 +132,8 @@ pub enum SkippedNeed {
     Runs,
     /// It is skipped too, unless the skipped step has a default.
     Skips,
+    /// It is skipped after a step that was skipped or failed, unless that one has a default.
+    SkipsAfterFailure,
 }
 
 /// What a refused question does.

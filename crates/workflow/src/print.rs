@@ -8,9 +8,9 @@ use crate::policy::{
     AllFailed, Durability, OnDisconnect, OnError, Refusal, RetryOn, Run, SkippedNeed, Then,
     WhileAsking,
 };
-use crate::step::{Action, Ask, Call, Each, Reading, Step, Truth};
-use crate::workflow::{Annotations, Output, OutputProperty, OutputSource, Workflow};
-use expressions::{expression, json, values};
+use crate::step::{Action, Ask, Call, Each, Reading, Shape, Step, Truth};
+use crate::workflow::{Annotations, Output, OutputProperty, OutputSource, Unset, Workflow};
+use expressions::{expression, jq, json, values};
 use std::fmt::Write;
 
 /// The printed form.
@@ -119,7 +119,11 @@ fn run(page: &mut Page, policy: &Run) {
 fn print_step(page: &mut Page, step: &Step) {
     page.optional("title", step.title.as_deref());
     page.optional("description", step.description.as_deref());
-    let mut needs: Vec<&str> = step.needs.iter().map(|need| need.step.as_str()).collect();
+    let needs = step.needs.iter().map(|need| {
+        let optional = if need.optional { " (optional)" } else { "" };
+        format!("{}{optional}", need.step)
+    });
+    let mut needs: Vec<String> = needs.collect();
     needs.sort_unstable();
     if !needs.is_empty() {
         page.line(format_args!("needs {}", needs.join(", ")));
@@ -147,10 +151,14 @@ fn print_step(page: &mut Page, step: &Step) {
     let skipped = match step.skipped_need {
         SkippedNeed::Runs => "runs",
         SkippedNeed::Skips => "is skipped too",
+        SkippedNeed::SkipsAfterFailure => "is skipped too, and after a failed one",
     };
     page.line(format_args!("after a skipped step: {skipped}"));
     if let Some(default) = &step.default {
         page.line(format_args!("default {}", json(default)));
+    }
+    if let Some(mock) = &step.mock {
+        page.line(format_args!("mock {}", json(mock)));
     }
 }
 
@@ -162,6 +170,9 @@ fn call(page: &mut Page, call: &Call) {
     page.line(format_args!("call {} reading {reading}", call.tool));
     if call.idempotent {
         page.line(format_args!("idempotent"));
+    }
+    if let Some(transform) = &call.transform {
+        page.line(format_args!("transform {}", jq(transform)));
     }
     page.inside(|page| {
         for line in values(&call.arguments) {
@@ -183,7 +194,15 @@ fn ask(page: &mut Page, ask: &Ask) {
         if let Some(response) = &ask.default_response {
             page.line(format_args!("without an answer {}", json(response)));
         }
+        page.line(format_args!("output {}", shape(ask.output, "the answer")));
     });
+}
+
+fn shape(shape: Shape, plain: &'static str) -> &'static str {
+    match shape {
+        Shape::Report => "a report",
+        Shape::Plain => plain,
+    }
 }
 
 fn refusal(refusal: Refusal) -> &'static str {
@@ -203,6 +222,7 @@ fn each(page: &mut Page, each: &Each) {
     page.inside(|page| {
         page.line(format_args!("parallel {}", each.parallel_max));
         page.line(format_args!("items at most {}", each.iterations_max));
+        page.line(format_args!("output {}", shape(each.output, "a list")));
         print_step(page, &each.body);
     });
 }
@@ -248,6 +268,11 @@ fn output(page: &mut Page, output: &Output) {
                     block.required.join(", ")
                 ));
             }
+            let unset = match block.unset {
+                Unset::Fails => "fails",
+                Unset::LeftOut => "is left out",
+            };
+            page.line(format_args!("output without a value {unset}"));
         }
     }
 }
@@ -269,6 +294,9 @@ fn properties(page: &mut Page, list: &[OutputProperty]) {
             page.optional("description", property.description.as_deref());
             if let Some(default) = &property.default {
                 page.line(format_args!("default {}", json(default)));
+            }
+            if let Some(schema) = &property.schema {
+                page.line(format_args!("schema {}", json(schema)));
             }
             if let OutputSource::Properties(below) = &property.source {
                 properties(page, below);

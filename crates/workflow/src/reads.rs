@@ -3,7 +3,7 @@
 
 use crate::expression::{Expression, Reference, ValueTemplate};
 use crate::step::{Action, Step};
-use crate::workflow::{Output, OutputProperty, OutputSource};
+use crate::workflow::{Output, OutputProperty, OutputSource, Unset};
 
 /// One read of something by someone.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Reader<'a> {
         step: &'a Step,
     },
     Output {
-        /// A default stands in when the value is missing.
+        /// A default stands in when the value is missing, or the output does without it.
         has_default: bool,
     },
 }
@@ -52,9 +52,13 @@ pub(crate) fn of<'a>(steps: &'a [Step], output: &'a Output) -> Vec<Read<'a>> {
     }
     match output {
         Output::LastCompleted | Output::LastInOrder => {}
-        Output::Properties(block) => properties(&block.properties, "", false, &mut found),
+        Output::Properties(block) => {
+            let left_out = block.unset == Unset::LeftOut;
+            properties(&block.properties, "", left_out, &mut found);
+        }
         Output::Value(template) => {
-            let reader = Reader::Output { has_default: false };
+            // A value that is missing is null there.
+            let reader = Reader::Output { has_default: true };
             let mut collector = Collector {
                 reader,
                 item_name: None,

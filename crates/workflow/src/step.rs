@@ -1,7 +1,7 @@
 //! A step of a workflow: what it does, when it may start, what happens when it fails.
 //! A new kind of step is a variant of `Action`; the compiler then shows every place that must know it.
 
-use crate::expression::{Expression, ValueTemplate, nowhere};
+use crate::expression::{Expression, JqProgram, ValueTemplate, nowhere, present};
 use crate::name::{StepName, ToolName};
 use crate::policy;
 use onecall_source::Place;
@@ -25,6 +25,13 @@ pub struct Step {
     pub skipped_need: policy::SkippedNeed,
     /// The output of the step when it was skipped, or failed and was continued.
     pub default: Option<Value>,
+    /// Stands in for the result of the call, or for those of the whole loop; nothing is called.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub mock: Option<Value>,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }
@@ -36,6 +43,9 @@ pub struct Need {
     /// For pictures and messages only: no part of the meaning, so it is not stored.
     #[serde(default, skip_serializing)]
     pub origin: NeedOrigin,
+    /// The step runs whatever became of the other one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }
@@ -81,6 +91,9 @@ pub struct Call {
     pub reading: Reading,
     /// The author says that repeating the call does no harm.
     pub idempotent: bool,
+    /// Reshapes what was read from the result before anything else sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transform: Option<JqProgram>,
     #[serde(skip, default = "nowhere")]
     pub tool_place: Place,
     /// Where each argument was written, by its path (`a.b[0]`).
@@ -98,6 +111,27 @@ pub enum Reading {
     Payload,
 }
 
+/// What the output of a question or a loop is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// An object that tells how it went and what came of it.
+    #[default]
+    Report,
+    /// What came of it alone: the answer, or the list of the items' outputs.
+    Plain,
+}
+
+impl Shape {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature serde asks for"
+    )]
+    fn is_report(&self) -> bool {
+        *self == Self::Report
+    }
+}
+
 /// A question to a person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ask {
@@ -110,6 +144,8 @@ pub struct Ask {
     /// Applies to a time-out too, unless there is a default response.
     pub on_cancel: policy::Refusal,
     pub default_response: Option<Value>,
+    #[serde(default, skip_serializing_if = "Shape::is_report")]
+    pub output: Shape,
 }
 
 /// A loop over a collection.
@@ -119,16 +155,23 @@ pub struct Each {
     pub item_name: String,
     pub parallel_max: u32,
     pub iterations_max: u32,
+    #[serde(default, skip_serializing_if = "Shape::is_report")]
+    pub output: Shape,
     pub body: Box<Step>,
 }
 
 impl Step {
-    /// The calls this step can make: its own, or that of its loop body.
+    /// The call this step can make: its own, or that of its loop body. A step with a mock makes none.
     pub fn call(&self) -> Option<&Call> {
+        self.written_call().filter(|_| self.mock.is_none())
+    }
+
+    /// The call as it is written, whether it is made or not.
+    pub fn written_call(&self) -> Option<&Call> {
         match &self.action {
             Action::Call(call) => Some(call),
             Action::Ask(_) => None,
-            Action::Each(each) => each.body.call(),
+            Action::Each(each) => each.body.written_call(),
         }
     }
 

@@ -72,6 +72,29 @@ pub enum Output {
 pub struct OutputProperties {
     pub properties: Vec<OutputProperty>,
     pub required: Vec<String>,
+    #[serde(default, skip_serializing_if = "Unset::fails")]
+    pub unset: Unset,
+}
+
+/// What a property does whose value is missing and that has no default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unset {
+    /// The run fails.
+    #[default]
+    Fails,
+    /// The property is left out, unless it is required.
+    LeftOut,
+}
+
+impl Unset {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature serde asks for"
+    )]
+    fn fails(&self) -> bool {
+        *self == Self::Fails
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,6 +104,9 @@ pub struct OutputProperty {
     pub description: Option<String>,
     pub source: OutputSource,
     pub default: Option<Value>,
+    /// A JSON Schema of the value, beyond its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }

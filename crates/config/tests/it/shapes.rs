@@ -69,6 +69,7 @@ fn the_printed_form_spells_out_every_policy() {
       for one value {"type":"object","properties":{"value":{"type":"boolean"}},"required":["value"]}
       on decline fail
       on cancel fail
+      output a report
     timeout 5m
     on error abort
     after a skipped step: runs
@@ -78,6 +79,7 @@ fn the_printed_form_spells_out_every_policy() {
     for each file in go "{{json .steps.fetch.output.files}}"
       parallel 10
       items at most 100
+      output a report
       call store.put reading content map
         name = path item.file.name
       timeout none
@@ -91,6 +93,7 @@ fn the_printed_form_spells_out_every_policy() {
     count: integer = path steps.publish.output.count
       description "how many"
   output requires count
+  output without a value fails
 "#;
     assert_eq!(print(&release()), expected);
 }

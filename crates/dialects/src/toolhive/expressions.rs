@@ -141,7 +141,7 @@ fn path_of(root: &str, names: &[&str]) -> Option<Path> {
         .iter()
         .map(|name| Segment::Key((*name).to_owned()))
         .collect();
-    Some(Path { root, segments })
+    Some(Path::new(root, segments))
 }
 
 fn is_literal(template: &ValueTemplate) -> bool {

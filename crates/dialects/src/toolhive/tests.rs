@@ -21,6 +21,7 @@ fn understood(text: &str) -> String {
         Program::Path(path) => format!("path {path}"),
         Program::Go(_) => "go".to_owned(),
         Program::Text(_) => "text".to_owned(),
+        Program::Jq(_) | Program::Mixed(_) => "jq".to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::identity::Slot;
 use crate::limits::ANSWERS_REFUSED_MAX;
 use onecall_workflow::policy::Refusal;
-use onecall_workflow::step::{Action, Ask};
+use onecall_workflow::step::{Action, Ask, Shape};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Decider<'_> {
                     round,
                     answer,
                 });
-                let output = output_of(AnswerAction::Accept, shown);
+                let output = output_of(ask, AnswerAction::Accept, shown);
                 self.step_completed(step, output);
             }
             Err(reason) => self.answer_refused(step, round, ask, reason),
@@ -118,7 +118,10 @@ impl Decider<'_> {
         } else {
             default
         };
-        let output = json!({ "action": "accept", "content": shown, "defaulted": true });
+        let output = match ask.output {
+            Shape::Report => json!({ "action": "accept", "content": shown, "defaulted": true }),
+            Shape::Plain => shown.clone(),
+        };
         self.step_completed(step, Output::Value(Arc::new(output)));
     }
 
@@ -146,22 +149,35 @@ impl Decider<'_> {
         };
         let plan = Arc::clone(&self.state.plan);
         let default = plan.step(step as usize).default.as_ref();
-        let content = default.and_then(|default| default.get("content")).cloned();
+        let content = match ask.output {
+            Shape::Report => default.and_then(|default| default.get("content")),
+            Shape::Plain => default,
+        };
+        let content = content.cloned();
         match policy {
             Refusal::Fails => {
                 let failure = Failure::new(code, format!("the question {words}"));
                 self.slot_failed(Slot::of_step(step), failure);
             }
-            Refusal::Continues => self.step_completed(step, output_of(action, content)),
+            Refusal::Continues => self.step_completed(step, output_of(ask, action, content)),
             Refusal::SkipsRemaining => {
-                self.step_completed(step, output_of(action, content));
+                self.step_completed(step, output_of(ask, action, content));
                 self.emit(What::RemainingSkipped { step });
             }
         }
     }
 }
 
-fn output_of(action: AnswerAction, content: Option<Value>) -> Output {
+fn output_of(ask: &Ask, action: AnswerAction, content: Option<Value>) -> Output {
+    if ask.output == Shape::Plain {
+        // Without a schema the answer is whether it was given.
+        let given = match (&content, &ask.schema) {
+            (Some(content), Some(_)) => content.clone(),
+            (None, Some(_)) => Value::Null,
+            (_, None) => Value::Bool(action == AnswerAction::Accept),
+        };
+        return Output::Value(Arc::new(given));
+    }
     let mut output = json!({ "action": action.as_str() });
     if let Some(content) = content {
         output["content"] = content;

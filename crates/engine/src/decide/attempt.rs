@@ -7,6 +7,7 @@ use crate::failure::{Category, Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX};
 use onecall_mcp::{CallOutput, text_of};
+use onecall_workflow::expression::JqProgram;
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::step::{Action, Call, Reading, Step};
 use onecall_workflow::stored::hash_text;
@@ -135,8 +136,26 @@ impl Decider<'_> {
     }
 
     fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
+        let plan = Arc::clone(&self.state.plan);
+        let call = Self::governing(&plan, slot).call();
         let output = read_result(self.reading(slot), result);
-        self.slot_completed(slot, output);
+        match call.and_then(|call| call.transform.as_ref()) {
+            None => self.slot_completed(slot, output),
+            Some(program) => self.reshaped(slot, program, result, &output),
+        }
+    }
+
+    /// The call has returned; what its step makes of the result may still fail.
+    fn reshaped(&mut self, slot: Slot, program: &JqProgram, result: &Arc<Value>, output: &Output) {
+        let payload = match output {
+            Output::Nothing => &Value::Null,
+            Output::Structured => result.get("structuredContent").unwrap_or(&Value::Null),
+            Output::Value(value) => value,
+        };
+        match self.evaluator.transform(program, result, payload) {
+            Ok(value) => self.slot_completed(slot, Output::Value(Arc::new(value))),
+            Err(failure) => self.slot_failed(slot, failure),
+        }
     }
 
     fn reading(&self, slot: Slot) -> Reading {
@@ -209,18 +228,24 @@ impl Decider<'_> {
 
     /// A person gives the result: a tool result as it is, anything else as structured content.
     fn resolved_with(&mut self, slot: Slot, value: Value) {
+        let plan = Arc::clone(&self.state.plan);
+        let call = Self::governing(&plan, slot).call();
         let is_result = value.get("content").is_some_and(Value::is_array);
-        if is_result {
+        let output = if is_result {
             let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
             self.count_usage(slot.attempt(attempts.saturating_sub(1)), &value);
-            let output = match read_result(self.reading(slot), &Arc::new(value.clone())) {
-                Output::Structured => value.get("structuredContent").cloned().unwrap_or(value),
-                Output::Value(value) => Value::clone(&value),
-                Output::Nothing => Value::Null,
-            };
-            self.slot_completed(slot, Output::Value(Arc::new(output)));
+            match read_result(self.reading(slot), &Arc::new(value.clone())) {
+                Output::Structured => value.get("structuredContent").cloned(),
+                Output::Value(value) => Some(Value::clone(&value)),
+                Output::Nothing => None,
+            }
         } else {
-            self.slot_completed(slot, Output::Value(Arc::new(value)));
+            Some(value.clone())
+        };
+        let output = Output::Value(Arc::new(output.unwrap_or(Value::Null)));
+        match call.and_then(|call| call.transform.as_ref()) {
+            None => self.slot_completed(slot, output),
+            Some(program) => self.reshaped(slot, program, &Arc::new(value), &output),
         }
     }
 

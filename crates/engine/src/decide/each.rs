@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::identity::Slot;
 use crate::state::{ItemState, Loop};
 use onecall_workflow::policy::Then;
-use onecall_workflow::step::{Action, Each};
+use onecall_workflow::step::{Action, Each, Shape};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -163,11 +163,16 @@ impl Decider<'_> {
         self.step_failed(step, failure, partial);
     }
 
-    /// `{iterations, count, completed, failed}`, in input order; nothing for a step that is no loop.
+    /// What the items gave, in input order; nothing for a step that is no loop.
     pub(super) fn loop_output(&self, step: u32) -> Output {
-        match self.state.step(step).each.as_ref() {
-            None => Output::Nothing,
-            Some(each) => Output::Value(Arc::new(gathered(each))),
+        let shape = match &self.state.plan.step(step as usize).action {
+            Action::Each(each) => each.output,
+            Action::Call(_) | Action::Ask(_) => return Output::Nothing,
+        };
+        match (self.state.step(step).each.as_ref(), shape) {
+            (None, _) => Output::Nothing,
+            (Some(each), Shape::Report) => Output::Value(Arc::new(gathered(each))),
+            (Some(each), Shape::Plain) => Output::Value(Arc::new(listed(each))),
         }
     }
 }
@@ -179,6 +184,17 @@ fn default_of(each: &Each) -> Output {
         .map_or(Output::Nothing, |value| Output::Value(Arc::new(value)))
 }
 
+/// The output of each item; null where there is none.
+fn listed(each: &Loop) -> Value {
+    let outputs = each.states.iter().map(|item| item.output.get());
+    Value::Array(
+        outputs
+            .map(|output| output.cloned().unwrap_or_default())
+            .collect(),
+    )
+}
+
+/// `{iterations, count, completed, failed}`.
 fn gathered(each: &Loop) -> Value {
     let count_of = |status: Status| {
         each.states

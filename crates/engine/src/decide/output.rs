@@ -29,10 +29,13 @@ impl Decider<'_> {
                 self.complete_with(from_step);
             }
             Output::Properties(block) => self.finish_properties(block),
-            Output::Value(template) => match self.evaluator.value(template, &self.whole_view()) {
-                Ok(output) => self.complete(Arc::new(output), None, None),
-                Err(failure) => self.abort(failure),
-            },
+            Output::Value(template) => {
+                let view = self.whole_view();
+                match self.evaluator.filled("output", template, &view) {
+                    Ok(output) => self.complete(Arc::new(output), None, None),
+                    Err(failure) => self.abort(failure),
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::Decider;
 use crate::event::{Output, Status, What};
 use crate::identity::Slot;
 use onecall_workflow::policy::SkippedNeed;
-use onecall_workflow::step::Action;
+use onecall_workflow::step::{Action, Step};
 use std::sync::Arc;
 
 impl Decider<'_> {
@@ -28,10 +28,7 @@ impl Decider<'_> {
     fn start_step(&mut self, step: u32) {
         let plan = Arc::clone(&self.state.plan);
         let own = plan.step(step as usize);
-        if own.skipped_need == SkippedNeed::Skips
-            && let Some(need) = self.skipped_need(step)
-        {
-            let reason = format!("needs `{}`, which was skipped", self.state.step_name(need));
+        if let Some(reason) = self.skipped_by_need(step, own) {
             self.skip(step, reason);
             return;
         }
@@ -49,6 +46,9 @@ impl Decider<'_> {
                 }
             }
         }
+        if let Some(mock) = &own.mock {
+            return self.mocked(step, own, mock);
+        }
         match &own.action {
             Action::Call(_) => self.start_attempt(slot),
             Action::Ask(ask) => self.put_question(step, ask),
@@ -56,12 +56,30 @@ impl Decider<'_> {
         }
     }
 
-    /// A need that was skipped and has no default to stand in.
-    fn skipped_need(&self, step: u32) -> Option<u32> {
+    /// Why a step is skipped: a need of it ended without output, and has no default to stand in.
+    fn skipped_by_need(&self, step: u32, own: &Step) -> Option<String> {
+        let after_failure = match own.skipped_need {
+            SkippedNeed::Runs => return None,
+            SkippedNeed::Skips => false,
+            SkippedNeed::SkipsAfterFailure => true,
+        };
+        let is_optional = |name: &str| {
+            let mut needs = own.needs.iter();
+            needs.any(|need| need.optional && need.step == name)
+        };
         let needs = &self.state.needs.of[step as usize];
-        needs.iter().copied().find(|need| {
+        needs.iter().find_map(|need| {
             let other = self.state.step(*need);
-            other.status.0 == Status::Skipped && !other.defaulted
+            let name = self.state.step_name(*need);
+            let what = match other.status.0 {
+                Status::Skipped => "was skipped",
+                Status::Failed if after_failure => "failed",
+                _ => return None,
+            };
+            if other.defaulted || is_optional(name) {
+                return None;
+            }
+            Some(format!("needs `{name}`, which {what}"))
         })
     }
 

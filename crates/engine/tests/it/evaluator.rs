@@ -2,7 +2,7 @@
 
 use onecall_engine::evaluate::Evaluator;
 use onecall_engine::failure::Failure;
-use onecall_workflow::expression::{Expression, ValueTemplate};
+use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
@@ -34,6 +34,9 @@ impl<F: Fn(&dyn Scope) + Send + Sync> Evaluator for Arguments<F> {
     fn items(&self, _: &Each, _: &dyn Scope) -> Result<Vec<Value>, Failure> {
         Ok(Vec::new())
     }
+    fn transform(&self, _: &JqProgram, _: &Value, _: &Value) -> Result<Value, Failure> {
+        Ok(Value::Null)
+    }
     fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
         Ok(String::new())
     }
@@ -48,7 +51,7 @@ impl<F: Fn(&dyn Scope) + Send + Sync> Evaluator for Arguments<F> {
     ) -> Result<Produced, Failure> {
         Ok(Produced::default())
     }
-    fn value(&self, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
+    fn filled(&self, _: &str, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
         Ok(Value::Null)
     }
 }

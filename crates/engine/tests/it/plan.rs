@@ -5,7 +5,7 @@ use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
 use onecall_workflow::name::{BackendName, StepName, ToolName, WorkflowName};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::policy::{OnError, Refusal, Run, SkippedNeed};
-use onecall_workflow::step::{Action, Ask, Call, Need, NeedOrigin, Reading, Step};
+use onecall_workflow::step::{Action, Ask, Call, Need, NeedOrigin, Reading, Shape, Step};
 use onecall_workflow::workflow::{Annotations, Output, Workflow};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ pub(crate) fn call(name: &str, needs: &[&str]) -> Step {
         arguments: ValueTemplate::empty_object(),
         reading: Reading::ContentMap,
         idempotent: false,
+        transform: None,
         tool_place: nowhere(),
         argument_places: BTreeMap::new(),
     };
@@ -31,6 +32,7 @@ pub(crate) fn question(name: &str, needs: &[&str]) -> Step {
         on_decline: Refusal::Fails,
         on_cancel: Refusal::Fails,
         default_response: None,
+        output: Shape::Report,
     };
     step(name, needs, Action::Ask(ask))
 }
@@ -39,6 +41,7 @@ fn step(name: &str, needs: &[&str], action: Action) -> Step {
     let needs = needs.iter().map(|need| Need {
         step: StepName::new(*need),
         origin: NeedOrigin::Declared,
+        optional: false,
         place: nowhere(),
     });
     Step {
@@ -52,6 +55,7 @@ fn step(name: &str, needs: &[&str], action: Action) -> Step {
         on_error: OnError::ABORT,
         skipped_need: SkippedNeed::Runs,
         default: None,
+        mock: None,
         place: nowhere(),
     }
 }

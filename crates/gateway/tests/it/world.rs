@@ -8,7 +8,7 @@ use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
 use onecall_workflow::policy::{self, Durability};
-use onecall_workflow::step::{Action, Ask, Call, Reading, Step};
+use onecall_workflow::step::{Action, Ask, Call, Reading, Shape, Step};
 use onecall_workflow::workflow::{Annotations, Output, Workflow};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -59,6 +59,7 @@ fn step(name: &str, action: Action) -> Step {
         on_error: policy::OnError::ABORT,
         skipped_need: policy::SkippedNeed::Runs,
         default: None,
+        mock: None,
         place: nowhere(),
     }
 }
@@ -69,6 +70,7 @@ pub(crate) fn calls(name: &str, tool: &str, arguments: Value) -> Step {
         arguments: ValueTemplate::Literal(arguments),
         reading: Reading::ContentMap,
         idempotent: false,
+        transform: None,
         tool_place: nowhere(),
         argument_places: std::collections::BTreeMap::new(),
     };
@@ -83,6 +85,7 @@ fn asks(name: &str, message: &str, schema: Option<Value>) -> Step {
         on_decline: policy::Refusal::Fails,
         on_cancel: policy::Refusal::Fails,
         default_response: None,
+        output: Shape::Report,
     };
     step(name, Action::Ask(ask))
 }

@@ -59,6 +59,8 @@ super::codes! {
     UNKNOWN_FUNCTION = "WF207", "unknown function", "A template calls a function that does not exist.";
     CONSTANT_CONDITION = "WF208", "condition is constant", "A condition does not depend on anything.";
     CONSTANT_COLLECTION = "WF209", "collection is no list", "The collection of a loop is a fixed text that is no list.";
+    JQ_SYNTAX = "WF210", "jq syntax", "A jq program cannot be read.";
+    JQ_UNDEFINED = "WF211", "unknown in jq", "A jq program uses a function or variable that does not exist.";
 
     // `WF3xx`: the tools of the backends.
     UNKNOWN_TOOL = "WF301", "unknown tool", "A step calls a tool that no backend has.";

@@ -215,6 +215,7 @@ fn line(state: &State, event: &Event) -> String {
             let due = duration(due.since(state.started));
             format!("{} waits until {due}", name(state, call.slot()))
         }
+        What::Mocked { step, .. } => format!("{} mocked", step_name(*step)),
         What::ItemsAre { step, items, .. } => {
             format!("{} has {} items", step_name(*step), items.len())
         }

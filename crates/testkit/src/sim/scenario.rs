@@ -13,10 +13,11 @@ use onecall_workflow::policy::{
     WhileAsking,
 };
 use onecall_workflow::step::{
-    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Step, Truth,
+    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
 use onecall_workflow::workflow::{
-    Annotations, Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Workflow,
+    Annotations, Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset,
+    Workflow,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -126,6 +127,7 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
             .map(|other| Need {
                 step: step_name(*other),
                 origin: NeedOrigin::Declared,
+                optional: false,
                 place: nowhere(),
             })
             .collect();
@@ -215,6 +217,7 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
         .map(|other| Need {
             step: step_name(other),
             origin: NeedOrigin::Declared,
+            optional: false,
             place: nowhere(),
         })
         .collect();
@@ -256,11 +259,13 @@ fn blank(name: StepName, needs: Vec<Need>) -> Step {
             on_decline: Refusal::Fails,
             on_cancel: Refusal::Fails,
             default_response: None,
+            output: Shape::Report,
         }),
         timeout: None,
         on_error: OnError::ABORT,
         skipped_need: SkippedNeed::Runs,
         default: None,
+        mock: None,
         place: nowhere(),
     }
 }
@@ -302,7 +307,7 @@ fn condition(dice: &mut Dice) -> Option<Condition> {
 
 fn path(root: Root, key: &str) -> Expression {
     let segments = vec![Segment::Key(key.to_owned())];
-    Expression::new(Program::Path(Path { root, segments }), None)
+    Expression::new(Program::Path(Path::new(root, segments)), None)
 }
 
 fn output_of(step: &StepName) -> Expression {
@@ -324,6 +329,7 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         arguments: ValueTemplate::Object(arguments),
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
+        transform: None,
         tool_place: nowhere(),
         argument_places: BTreeMap::new(),
     }
@@ -346,6 +352,7 @@ fn ask(dice: &mut Dice, mood: &Mood) -> Ask {
         on_decline: dice.pick(&refusals),
         on_cancel: dice.pick(&refusals),
         default_response: dice.chance(25).then(|| json!({ "value": true })),
+        output: Shape::Report,
     }
 }
 
@@ -355,11 +362,7 @@ fn each(dice: &mut Dice, needs: &[Need], mood: &Mood) -> Each {
         let item = Root::Item {
             name: "item".to_owned(),
         };
-        let segments = Vec::new();
-        let program = Program::Path(Path {
-            root: item,
-            segments,
-        });
+        let program = Program::Path(Path::new(item, Vec::new()));
         arguments.push((
             "item".to_owned(),
             ValueTemplate::Expression(Expression::new(program, None)),
@@ -378,6 +381,7 @@ fn each(dice: &mut Dice, needs: &[Need], mood: &Mood) -> Each {
         item_name: "item".to_owned(),
         parallel_max: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
         iterations_max: if dice.chance(10) { 2 } else { 100 },
+        output: Shape::Report,
         body: Box::new(body),
     }
 }
@@ -393,6 +397,7 @@ fn output(dice: &mut Dice, steps: &[Step]) -> Output {
                 description: None,
                 source: OutputSource::Value(output_of(&step.name)),
                 default: dice.chance(85).then(|| json!(7)),
+                schema: None,
                 place: nowhere(),
             });
             let properties: Vec<OutputProperty> = properties.collect();
@@ -401,6 +406,7 @@ fn output(dice: &mut Dice, steps: &[Step]) -> Output {
             Output::Properties(OutputProperties {
                 properties,
                 required,
+                unset: Unset::Fails,
             })
         }
     }

@@ -11,7 +11,7 @@ use onecall_engine::evolve::evolve;
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::{CallId, RunId, Slot, Timestamp};
 use onecall_engine::state::State;
-use onecall_workflow::expression::{Expression, ValueTemplate};
+use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
@@ -153,6 +153,9 @@ impl Evaluator for Erring {
     fn items(&self, _: &Each, _: &dyn Scope) -> Result<Vec<Value>, Failure> {
         broken()
     }
+    fn transform(&self, _: &JqProgram, _: &Value, _: &Value) -> Result<Value, Failure> {
+        broken()
+    }
     fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
         broken()
     }
@@ -167,7 +170,7 @@ impl Evaluator for Erring {
     ) -> Result<Produced, Failure> {
         broken()
     }
-    fn value(&self, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
+    fn filled(&self, _: &str, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
         broken()
     }
 }

@@ -3,9 +3,9 @@
 use super::Builder;
 use crate::expression::{Facet, Target};
 use crate::limits::LABELS_MAX;
-use crate::policy::{Refusal, SkippedNeed};
+use crate::policy::{Refusal, SkippedNeed, Then};
 use crate::reads::{Read, Reader};
-use crate::step::{Action, Step};
+use crate::step::{Action, Shape, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes};
 use serde_json::Value;
 
@@ -34,20 +34,8 @@ fn lack<'a>(step: &Step, read: &'a Read<'a>) -> Option<Lack<'a>> {
     else {
         return None;
     };
-    if step.name != name.as_str() {
+    if step.name != name.as_str() || read.reference.is_lenient || is_served(step, read) {
         return None;
-    }
-    match read.reader {
-        Reader::Step { step: reader, .. } => {
-            if reader.name == step.name || reader.skipped_need == SkippedNeed::Skips {
-                return None;
-            }
-        }
-        Reader::Output { has_default } => {
-            if has_default {
-                return None;
-            }
-        }
     }
     let field = match Facet::parse(facet)? {
         Facet::Status | Facet::Error | Facet::Failure => return None,
@@ -55,7 +43,7 @@ fn lack<'a>(step: &Step, read: &'a Read<'a>) -> Option<Lack<'a>> {
         Facet::Output => segments.first().map(String::as_str),
     };
     let is_question = matches!(step.action, Action::Ask(_));
-    if is_question && field == Some("action") {
+    if is_question && field == Some("action") && !is_plain(step) {
         return None;
     }
     match (&step.default, field) {
@@ -64,6 +52,28 @@ fn lack<'a>(step: &Step, read: &'a Read<'a>) -> Option<Lack<'a>> {
             Some(Lack { read, field })
         }
         (Some(_), _) => None,
+    }
+}
+
+/// Whether the reader does without the output: it is skipped too, or has a default of its own.
+fn is_served(step: &Step, read: &Read<'_>) -> bool {
+    match read.reader {
+        Reader::Output { has_default } => has_default,
+        Reader::Step { step: reader, .. } if reader.name == step.name => true,
+        Reader::Step { step: reader, .. } => match reader.skipped_need {
+            SkippedNeed::Runs => false,
+            // A step that failed and was continued is not skipped.
+            SkippedNeed::Skips => step.on_error.then == Then::Abort && !refusal_continues(step),
+            SkippedNeed::SkipsAfterFailure => true,
+        },
+    }
+}
+
+fn is_plain(step: &Step) -> bool {
+    match &step.action {
+        Action::Ask(ask) => ask.output == Shape::Plain,
+        Action::Each(each) => each.output == Shape::Plain,
+        Action::Call(_) => false,
     }
 }
 

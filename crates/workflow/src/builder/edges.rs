@@ -41,6 +41,7 @@ pub(super) fn infer(
                 Need {
                     step: name.as_str().into(),
                     origin: NeedOrigin::Inferred,
+                    optional: false,
                     place: read.reference.name_place.clone(),
                 },
             )),

@@ -4,7 +4,7 @@ use super::Builder;
 use crate::check::no_field;
 use crate::expression::{Facet, Target};
 use crate::reads::Read;
-use crate::step::Action;
+use crate::step::{Action, Ask, Shape};
 use onecall_source::Diagnostics;
 
 const QUESTION: [&str; 3] = ["action", "content", "defaulted"];
@@ -23,10 +23,14 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
         let Some(step) = builder.steps.iter().find(|step| step.name == name.as_str()) else {
             continue;
         };
-        let known: &[&str] = match &step.action {
-            Action::Ask(_) => &QUESTION,
-            Action::Each(_) => &LOOP,
-            Action::Call(_) => continue,
+        let known: Vec<&str> = match &step.action {
+            Action::Ask(ask) if ask.output == Shape::Plain => match answered(ask) {
+                Some(fields) => fields,
+                None => continue,
+            },
+            Action::Ask(_) => QUESTION.to_vec(),
+            Action::Each(each) if each.output == Shape::Report => LOOP.to_vec(),
+            Action::Each(_) | Action::Call(_) => continue,
         };
         // A default is the output of the step when it is used, so its fields can be read too.
         let in_default = |field: &str| {
@@ -39,7 +43,18 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
             && !known.contains(&field.as_str())
             && !in_default(field)
         {
-            diagnostics.push(no_field(read, name, &segments[..1], known, true));
+            diagnostics.push(no_field(read, name, &segments[..1], &known, true));
         }
     }
+}
+
+/// The fields of an answer, where the schema leaves room for no others.
+fn answered(ask: &Ask) -> Option<Vec<&str>> {
+    let schema = ask.schema.as_ref()?.as_object()?;
+    let closed = ["type", "properties", "required", "title", "description"];
+    if ask.bare || !schema.keys().all(|key| closed.contains(&key.as_str())) {
+        return None;
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    Some(properties.keys().map(String::as_str).collect())
 }

@@ -28,8 +28,11 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 Some(item) => diagnostics.push(unknown_item(read, name, item)),
                 None => diagnostics.push(outside_loop(read)),
             },
+            Target::Named { name } if read.item_name == Some(name.as_str()) => {}
             Target::AllSteps => diagnostics.push(reads_all_steps(read)),
-            Target::Unknown { name } => diagnostics.push(unknown_root(read, name)),
+            Target::Unknown { name } | Target::Named { name } => {
+                diagnostics.push(unknown_root(builder, read, name));
+            }
             Target::Ambient => {}
         }
     }
@@ -159,8 +162,8 @@ fn reads_all_steps(read: &Read<'_>) -> Diagnostic {
         .help("read one step by its name, or declare what the step depends on")
 }
 
-fn unknown_root(read: &Read<'_>, name: &str) -> Diagnostic {
-    const ROOTS: [&str; 5] = ["params", "steps", "vars", "workflow", "forEach"];
+fn unknown_root(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {
+    let roots = builder.rules.roots;
     let message = format!(
         "{} reads `.{name}` in its {}, but there is no such value",
         read.reader_name(),
@@ -168,10 +171,13 @@ fn unknown_root(read: &Read<'_>, name: &str) -> Diagnostic {
     );
     let diagnostic = Diagnostic::error(codes::UNKNOWN_ROOT, message)
         .label(&read.reference.name_place, "unknown value");
-    match suggest(name, ROOTS) {
-        Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
-        None => diagnostic.help(format!(
-            "for a parameter write `.params.{name}`; the values are `.params`, `.steps`, `.workflow`, `.vars` and `.forEach`"
-        )),
+    if let Some(near) = suggest(name, roots.all.iter().copied()) {
+        return diagnostic.help(format!("did you mean `.{near}`?"));
     }
+    let (last, rest) = roots.all.split_last().unwrap_or((&"", &[]));
+    diagnostic.help(format!(
+        "for a parameter write `.{}.{name}`; the values are `.{}` and `.{last}`",
+        roots.parameters,
+        rest.join("`, `.")
+    ))
 }

@@ -33,9 +33,11 @@ fn is_read(step: &Step, index: usize, reads: &[Read<'_>]) -> bool {
             step.name == name.as_str() && !by_itself
         }
         Target::AllSteps => true,
-        Target::Input { .. } | Target::Item { .. } | Target::Unknown { .. } | Target::Ambient => {
-            false
-        }
+        Target::Input { .. }
+        | Target::Item { .. }
+        | Target::Named { .. }
+        | Target::Unknown { .. }
+        | Target::Ambient => false,
     })
 }
 

@@ -72,7 +72,7 @@ fn path(root: Root, segments: &[&str]) -> Expression {
         Err(_) => Segment::Key((*segment).to_owned()),
     });
     let segments = segments.collect();
-    Expression::new(Program::Path(Path { root, segments }), None)
+    Expression::new(Program::Path(Path::new(root, segments)), None)
 }
 
 /// `input.a.0.b`

@@ -114,6 +114,7 @@ impl GoProgram {
                     target,
                     place: expression.place_of(read.span.range()),
                     name_place: expression.place_of(name_span.range()),
+                    is_lenient: false,
                 })
             })
             .collect()
@@ -145,7 +146,7 @@ fn name_segment(read: &Read, target: &Target) -> Option<gotemplate::Span> {
     let index = match target {
         Target::Unknown { .. } => 0,
         Target::Input { .. } | Target::Step { .. } | Target::Item { .. } => 1,
-        Target::AllSteps | Target::Ambient => return None,
+        Target::AllSteps | Target::Ambient | Target::Named { .. } => return None,
     };
     Some(read.rooted.as_ref()?.get(index)?.span)
 }

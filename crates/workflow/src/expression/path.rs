@@ -1,11 +1,11 @@
 //! The one form of a bare path, whatever language it was written in.
 //! A key that is not there is *missing*, and what is below a missing key is missing too;
-//! a field of null or of a value that has no fields is an error.
+//! a field of null or of a value that has no fields is an error. A path with a default is never either.
 
 use super::Target;
 use crate::scope::Scope;
 use onecall_mcp::{content_map, sole_text};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -14,20 +14,41 @@ use std::fmt;
 pub struct Path {
     pub root: Root,
     pub segments: Vec<Segment>,
+    /// Stands in for a value that is missing, null or cannot be reached.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub default: Option<Value>,
+}
+
+/// A value that is there, be it null; only an absent key is `None`.
+pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Root {
     Input,
-    Step { name: String, facet: Facet },
-    Item { name: String },
+    Step {
+        name: String,
+        facet: Facet,
+    },
+    /// The output of a step; where it lacks the first key of the path, the tool result as it came.
+    Result {
+        step: String,
+    },
+    Item {
+        name: String,
+    },
     ItemIndex,
     Run(RunField),
 }
 
 /// What of a step is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facet {
     Output,
@@ -108,7 +129,10 @@ impl RunField {
 #[serde(rename_all = "snake_case")]
 pub enum Segment {
     Key(String),
+    /// Counted from the end when negative.
     Index(i64),
+    /// All items of a list: what the rest of the path gives for each, in one list.
+    Every,
 }
 
 /// A path that led through something without fields.
@@ -121,21 +145,43 @@ pub struct PathError {
 }
 
 impl Path {
+    pub fn new(root: Root, segments: Vec<Segment>) -> Self {
+        Self {
+            root,
+            segments,
+            default: None,
+        }
+    }
+
     /// The value at the end of the path, or `None` if it is missing.
     pub fn read<'a>(&self, scope: &'a dyn Scope) -> Result<Option<Cow<'a, Value>>, PathError> {
-        let Some(start) = self.start(scope) else {
-            return Ok(None);
+        let found = match self.start(scope) {
+            None => Ok(None),
+            Some(Cow::Borrowed(value)) => self.walk(value, &self.segments),
+            Some(Cow::Owned(value)) => {
+                let found = self.walk(&value, &self.segments);
+                found.map(|found| found.map(|value| Cow::Owned(value.into_owned())))
+            }
         };
-        match start {
-            Cow::Borrowed(value) => Ok(self.walk(value)?.map(Cow::Borrowed)),
-            Cow::Owned(value) => Ok(self.walk(&value)?.cloned().map(Cow::Owned)),
-        }
+        self.or_default(found)
+    }
+
+    fn or_default<'a>(
+        &self,
+        found: Result<Option<Cow<'a, Value>>, PathError>,
+    ) -> Result<Option<Cow<'a, Value>>, PathError> {
+        let Some(default) = &self.default else {
+            return found;
+        };
+        let found = found.ok().flatten().filter(|value| !value.is_null());
+        Ok(Some(found.unwrap_or_else(|| Cow::Owned(default.clone()))))
     }
 
     fn start<'a>(&self, scope: &'a dyn Scope) -> Option<Cow<'a, Value>> {
         match &self.root {
             Root::Input => Some(Cow::Borrowed(scope.input())),
             Root::Step { name, facet } => step_facet(scope, name, *facet),
+            Root::Result { step } => self.result(scope, step),
             Root::Item { name } => scope
                 .item()
                 .filter(|item| item.name == name.as_str())
@@ -145,14 +191,30 @@ impl Path {
         }
     }
 
-    fn walk<'a>(&self, start: &'a Value) -> Result<Option<&'a Value>, PathError> {
+    /// What the author reads of a tool result: its payload, and beside it the fields of the result itself.
+    fn result<'a>(&self, scope: &'a dyn Scope, step: &str) -> Option<Cow<'a, Value>> {
+        let step = scope.step(step)?;
+        let in_output = match self.segments.first() {
+            Some(Segment::Key(key)) => step.output.is_some_and(|value| value.get(key).is_some()),
+            Some(Segment::Index(_) | Segment::Every) | None => true,
+        };
+        let found = if in_output { step.output } else { step.result };
+        found.map(Cow::Borrowed)
+    }
+
+    fn walk<'a>(
+        &self,
+        start: &'a Value,
+        segments: &[Segment],
+    ) -> Result<Option<Cow<'a, Value>>, PathError> {
         let mut value = start;
-        for segment in &self.segments {
+        for (position, segment) in segments.iter().enumerate() {
             let next = match (segment, value) {
                 (Segment::Key(key), Value::Object(object)) => object.get(key),
-                (Segment::Index(index), Value::Array(items)) => usize::try_from(*index)
-                    .ok()
-                    .and_then(|index| items.get(index)),
+                (Segment::Index(index), Value::Array(items)) => item_at(items, *index),
+                (Segment::Every, Value::Array(items)) => {
+                    return self.every(items, &segments[position + 1..]);
+                }
                 (segment, value) => return Err(self.error(segment, value)),
             };
             match next {
@@ -160,7 +222,28 @@ impl Path {
                 None => return Ok(None),
             }
         }
-        Ok(Some(value))
+        Ok(Some(Cow::Borrowed(value)))
+    }
+
+    /// One list, also where the rest of the path collects again. An item without the value makes the whole
+    /// missing, since a hole would move what follows it.
+    fn every<'a>(
+        &self,
+        items: &'a [Value],
+        rest: &[Segment],
+    ) -> Result<Option<Cow<'a, Value>>, PathError> {
+        let collects_again = rest.contains(&Segment::Every);
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            match self.or_default(self.walk(item, rest))? {
+                None => return Ok(None),
+                Some(found) => match found.into_owned() {
+                    Value::Array(inner) if collects_again => list.extend(inner),
+                    other => list.push(other),
+                },
+            }
+        }
+        Ok(Some(Cow::Owned(Value::Array(list))))
     }
 
     fn error(&self, segment: &Segment, value: &Value) -> PathError {
@@ -173,7 +256,12 @@ impl Path {
 
     /// What the path reads, for edges and checks.
     pub fn target(&self) -> Target {
-        let segments = self.segments.iter().map(Segment::to_string).collect();
+        // What stands behind an index is told by no schema of an object.
+        let keys = self.segments.iter().map_while(|segment| match segment {
+            Segment::Key(key) => Some(key.clone()),
+            Segment::Index(_) | Segment::Every => None,
+        });
+        let segments = keys.collect();
         match &self.root {
             Root::Input => Target::Input { segments },
             Root::Step { name, facet } => {
@@ -184,12 +272,27 @@ impl Path {
                     segments,
                 }
             }
+            // A part of it may stand beside the output, so that no schema tells what it has.
+            Root::Result { step } => Target::Step {
+                name: step.clone(),
+                facet: None,
+                segments: Vec::new(),
+            },
             Root::Item { name } => Target::Item { name: name.clone() },
             Root::ItemIndex => Target::Item {
                 name: "index".to_owned(),
             },
             Root::Run(_) => Target::Ambient,
         }
+    }
+}
+
+fn item_at(items: &[Value], index: i64) -> Option<&Value> {
+    let position = usize::try_from(index.unsigned_abs()).ok()?;
+    if index < 0 {
+        items.get(items.len().checked_sub(position)?)
+    } else {
+        items.get(position)
     }
 }
 
@@ -250,18 +353,30 @@ impl fmt::Display for Path {
         match &self.root {
             Root::Input => formatter.write_str("input")?,
             Root::Step { name, facet } => write!(formatter, "steps.{name}.{}", facet.as_str())?,
+            Root::Result { step } => write!(formatter, "steps.{step}.result")?,
             Root::Item { name } => write!(formatter, "item.{name}")?,
             Root::ItemIndex => formatter.write_str("item.index")?,
             Root::Run(field) => write!(formatter, "run.{}", field.as_str())?,
         }
         for segment in &self.segments {
             match segment {
-                Segment::Key(key) => write!(formatter, ".{key}")?,
+                Segment::Key(key) if is_plain(key) => write!(formatter, ".{key}")?,
+                Segment::Key(key) => write!(formatter, "[{}]", Value::from(key.as_str()))?,
                 Segment::Index(index) => write!(formatter, "[{index}]")?,
+                Segment::Every => formatter.write_str("[*]")?,
             }
         }
-        Ok(())
+        match &self.default {
+            None => Ok(()),
+            Some(default) => write!(formatter, " ?? {default}"),
+        }
     }
+}
+
+/// A key that needs no quotes behind a dot.
+fn is_plain(key: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    !key.is_empty() && key.chars().all(plain)
 }
 
 impl fmt::Display for Segment {
@@ -269,6 +384,7 @@ impl fmt::Display for Segment {
         match self {
             Self::Key(key) => formatter.write_str(key),
             Self::Index(index) => write!(formatter, "{index}"),
+            Self::Every => formatter.write_str("*"),
         }
     }
 }

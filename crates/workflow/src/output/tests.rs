@@ -4,7 +4,7 @@ use super::{Absent, Produced, fit, produce, schema};
 use crate::evaluate::FaultKind;
 use crate::evaluate::tests::{Still, input};
 use crate::expression::nowhere;
-use crate::workflow::{OutputKind, OutputProperties, OutputProperty, OutputSource};
+use crate::workflow::{OutputKind, OutputProperties, OutputProperty, OutputSource, Unset};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -87,6 +87,7 @@ fn property(name: &str, kind: OutputKind, source: OutputSource) -> OutputPropert
         description: None,
         source,
         default: None,
+        schema: None,
         place: nowhere(),
     }
 }
@@ -105,6 +106,7 @@ fn block(properties: Vec<OutputProperty>, required: &[&str]) -> OutputProperties
     OutputProperties {
         properties,
         required,
+        unset: Unset::Fails,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expressions and values on one line each.
 
-use crate::expression::{Expression, Program, ValueTemplate};
+use crate::expression::{Expression, JqProgram, Piece, Program, ValueTemplate, View};
 use serde::Serialize;
 
 /// Compact JSON; what cannot be JSON is not part of a workflow.
@@ -22,7 +22,29 @@ pub(super) fn expression(expression: &Expression) -> String {
             };
             format!("go{mode}{missing} {}", json(go.text()))
         }
+        Program::Jq(program) => jq(program),
+        Program::Mixed(pieces) => {
+            let pieces: Vec<String> = pieces.iter().map(piece).collect();
+            format!("mixed [{}]", pieces.join(", "))
+        }
     }
+}
+
+fn piece(piece: &Piece) -> String {
+    match piece {
+        Piece::Text(text) => json(text),
+        Piece::Value(value) => expression(value),
+    }
+}
+
+pub(super) fn jq(program: &JqProgram) -> String {
+    let view = match program.view() {
+        View::Run => String::new(),
+        View::Parents(names) => format!(" over parents {}", names.join(" ")),
+        View::Nodes => " over nodes".to_owned(),
+        View::Result => " over the result".to_owned(),
+    };
+    format!("jq{view} {}", json(program.code()))
 }
 
 /// One line for each value that is not a collection of others.

@@ -5,7 +5,7 @@ use super::super::syntax::{Output as Written, Property, Source};
 use onecall_source::{Diagnostic, Diagnostics, Node, Text, codes, suggest};
 use onecall_workflow::output::fit;
 use onecall_workflow::workflow::{
-    Output, OutputKind, OutputProperties, OutputProperty, OutputSource,
+    Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset,
 };
 
 pub(super) fn block(
@@ -25,6 +25,7 @@ pub(super) fn block(
     Output::Properties(OutputProperties {
         properties: properties(&written.properties, "", reader, diagnostics),
         required: written.required.iter().map(ToString::to_string).collect(),
+        unset: Unset::Fails,
     })
 }
 
@@ -69,6 +70,7 @@ fn lower(
         description: property.description.map(ToString::to_string),
         source,
         default,
+        schema: None,
         place: property.name.place().clone(),
     })
 }

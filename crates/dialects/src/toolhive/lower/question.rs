@@ -4,7 +4,7 @@ use super::super::expressions::Reader;
 use super::super::syntax::Question;
 use onecall_source::{Diagnostics, Node, Spanned};
 use onecall_workflow::policy::Refusal;
-use onecall_workflow::step::Ask;
+use onecall_workflow::step::{Ask, Shape};
 use serde_json::{Value, json};
 
 pub(super) fn ask(
@@ -34,6 +34,7 @@ pub(super) fn ask(
                 response
             }
         }),
+        output: Shape::Report,
     })
 }
 

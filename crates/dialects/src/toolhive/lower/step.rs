@@ -13,7 +13,7 @@ use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
-    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Step, Truth,
+    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
 use std::collections::BTreeMap;
 
@@ -33,6 +33,7 @@ impl Context {
         let needs = written.depends_on.iter().map(|name| Need {
             step: StepName::from(name.as_str()),
             origin: NeedOrigin::Declared,
+            optional: false,
             place: name.place().clone(),
         });
         let needs: Vec<Need> = needs.collect();
@@ -78,6 +79,7 @@ impl Context {
                         }),
                     reading: Reading::ContentMap,
                     idempotent: call.idempotent,
+                    transform: None,
                     tool_place: tool.place().clone(),
                     argument_places: call.arguments.map(argument_places).unwrap_or_default(),
                 })
@@ -98,6 +100,7 @@ impl Context {
             on_error,
             skipped_need: SkippedNeed::Runs,
             default: written.default_results.map(Node::to_json),
+            mock: None,
             place: written.node.place.clone(),
         })
     }
@@ -143,6 +146,7 @@ impl Context {
                 Ok(0) | Err(_) => TOOLHIVE_LOOP_ITEMS,
                 Ok(stated) => stated,
             },
+            output: Shape::Report,
             body: Box::new(body),
         })
     }

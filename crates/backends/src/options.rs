@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onecall_mcp::Era;
+use onecall_mcp::limits::ARGUMENTS_BYTES_MAX;
 use onecall_workflow::name::BackendName;
 
 use crate::limits;
@@ -25,6 +26,8 @@ pub struct BackendOptions {
     /// From start to the first list of tools.
     pub connect_timeout: Duration,
     pub max_in_flight: usize,
+    /// Arguments of one call, in bytes of JSON.
+    pub argument_bytes_max: usize,
     /// Connect at once, not at the first call.
     pub eager: bool,
     pub session: SessionScope,
@@ -90,6 +93,7 @@ impl BackendOptions {
             call_timeout: limits::CALL_TIMEOUT_DEFAULT,
             connect_timeout: limits::CONNECT_TIMEOUT_DEFAULT,
             max_in_flight: limits::IN_FLIGHT_DEFAULT,
+            argument_bytes_max: ARGUMENTS_BYTES_MAX,
             eager: false,
             session: SessionScope::Shared,
             era: None,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use onecall_mcp::{CallAnswer, Era, Tool, limits::ARGUMENTS_BYTES_MAX, method};
+use onecall_mcp::{CallAnswer, Era, Tool, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
@@ -116,8 +116,8 @@ impl Slot {
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
         let backend = &self.target.options.name;
         let bytes = json_bytes(&call.arguments);
-        if bytes > ARGUMENTS_BYTES_MAX {
-            let limit = ARGUMENTS_BYTES_MAX;
+        let limit = self.target.options.argument_bytes_max;
+        if bytes > limit {
             return Err(CallError::ArgumentsTooLong {
                 backend: backend.clone(),
                 bytes,

@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Try a Go template
     Render(RenderArgs),
-    /// List every key that files may hold, and what it does
+    /// Print JSON Schema for editors, or list every key and what it does
     Schema(SchemaArgs),
     /// Explain a diagnostic code
     Explain(ExplainArgs),
@@ -345,10 +345,21 @@ pub(crate) struct ToolsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// List the keys
-    #[arg(long, required = true)]
+    /// The files that the JSON Schema describes
+    #[arg(value_enum)]
+    pub(crate) kind: Option<SchemaKind>,
+    /// List every key and what it does instead
+    #[arg(long, conflicts_with = "kind")]
     pub(crate) keys: bool,
-    /// Only keys that are: acts, refused, warned or free
-    #[arg(long, value_name = "EFFECT")]
+    /// Only keys that are: acts, refused, warned, noted or free
+    #[arg(long, value_name = "EFFECT", requires = "keys")]
     pub(crate) effect: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// `onecall.yaml`, `mcp.json` and ToolHive configurations
+    Config,
+    /// Kubernetes resources
+    Resources,
 }

@@ -55,7 +55,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Graph(args) => command::graph::run(&args),
         Command::Tools(args) => on_runtime(command::tools::run(args)),
         Command::Render(args) => command::render::run(&args),
-        Command::Schema(args) => Ok(command::schema::run(&args)),
+        Command::Schema(args) => command::schema::run(&args),
         Command::Explain(args) => Ok(command::explain::run(&args)),
         Command::Connect(args) => command::connect::run(&args),
         Command::Doctor(args) => on_runtime(command::doctor::run(args)),

@@ -6,6 +6,7 @@ use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
+use onecall_gateway::HttpOptions;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
@@ -156,6 +157,13 @@ pub(crate) async fn start(
         resumes: is_server,
     };
     Ok(Runtime::start(options).await?)
+}
+
+/// What the configuration says of the face over HTTP.
+pub(crate) fn limit(options: &mut HttpOptions, settings: &Settings) {
+    let limits = settings.limits;
+    options.body_bytes_max = limits.body_bytes.unwrap_or(options.body_bytes_max);
+    options.sessions_max = limits.sessions.unwrap_or(options.sessions_max);
 }
 
 /// The store that the flag names, else the files, else the one of the user.

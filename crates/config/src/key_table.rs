@@ -1,14 +1,23 @@
-//! Every key that is accepted, and whether it acts. A test named after the table shows the difference each one makes.
+//! Every key that is accepted, what it does, and what it may hold. `onecall schema` prints it, as a list and as JSON
+//! Schema; a test shows the difference that each key makes, and another that no reader asks for a key beside these.
+
+mod files;
+mod resources;
+mod tools;
+
+pub use files::MCP_SERVERS;
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It changes what is done.
     Acts,
-    /// It restricts who may do what and cannot be enforced yet, so the file is refused.
+    /// It restricts who may do what and cannot be enforced here, so the file is refused.
     Refused,
     /// It is read over, with a warning.
     Warned,
+    /// It acts in the cluster that runs the resource, which a note says.
+    Noted,
     /// It says something to people or to the cluster, and has no effect by its nature.
     Free,
 }
@@ -19,145 +28,114 @@ impl Effect {
             Self::Acts => "acts",
             Self::Refused => "refused",
             Self::Warned => "warned",
+            Self::Noted => "noted",
             Self::Free => "free",
         }
     }
 }
 
-/// The kind of file or part a key belongs to, the key, and its effect.
-pub type Row = (&'static str, &'static str, Effect);
+/// What a key may hold.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    Text,
+    Flag,
+    /// A whole number within these bounds.
+    Whole(i64, i64),
+    Duration,
+    Choice(&'static [&'static str]),
+    Texts,
+    /// Texts by name.
+    Pairs,
+    /// A mapping of this part.
+    One(&'static str),
+    /// A list of them.
+    Many(&'static str),
+    /// Some of them, by name.
+    Named(&'static str),
+    /// A name, alone or as `{name: …}`.
+    Reference,
+    References,
+    /// A mapping of anything.
+    Mapping,
+    Any,
+}
 
-use Effect::{Acts, Free, Refused, Warned};
+/// A key of a part.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub effect: Effect,
+    pub shape: Shape,
+    pub required: bool,
+}
 
-/// In the order of the documents.
-pub const KEYS: &[Row] = &[
-    ("composite tool", "name", Acts),
-    ("composite tool", "description", Acts),
-    ("composite tool", "parameters", Acts),
-    ("composite tool", "timeout", Acts),
-    ("composite tool", "failureMode", Acts),
-    ("composite tool", "steps", Acts),
-    ("composite tool", "output", Acts),
-    ("composite tool", "annotations", Acts),
-    ("step", "id", Acts),
-    ("step", "type", Acts),
-    ("step", "title", Acts),
-    ("step", "description", Acts),
-    ("step", "tool", Acts),
-    ("step", "arguments", Acts),
-    ("step", "idempotent", Acts),
-    ("step", "condition", Acts),
-    ("step", "dependsOn", Acts),
-    ("step", "onError.action", Acts),
-    ("step", "onError.retryCount", Acts),
-    ("step", "onError.maxRetries", Acts),
-    ("step", "onError.retryDelay", Acts),
-    ("step", "onError.retryOn", Acts),
-    ("step", "onError.then", Acts),
-    ("step", "timeout", Acts),
-    ("step", "defaultResults", Acts),
-    ("step", "message", Acts),
-    ("step", "schema", Acts),
-    ("step", "onDecline", Acts),
-    ("step", "onCancel", Acts),
-    ("step", "defaultResponse", Acts),
-    ("step", "collection", Acts),
-    ("step", "itemVar", Acts),
-    ("step", "maxParallel", Acts),
-    ("step", "maxIterations", Acts),
-    ("step", "step", Acts),
-    ("output", "properties", Acts),
-    ("output", "required", Acts),
-    ("output", "type", Acts),
-    ("output", "description", Acts),
-    ("output", "value", Acts),
-    ("output", "default", Acts),
-    ("toolhive config", "name", Acts),
-    ("toolhive config", "groupRef", Acts),
-    ("toolhive config", "metadata", Free),
-    ("toolhive config", "backends[].name", Acts),
-    ("toolhive config", "backends[].url", Acts),
-    ("toolhive config", "backends[].transport", Acts),
-    ("toolhive config", "backends[].command", Acts),
-    ("toolhive config", "backends[].args", Acts),
-    ("toolhive config", "backends[].env", Acts),
-    ("toolhive config", "backends[].cwd", Acts),
-    ("toolhive config", "backends[].headers", Acts),
-    ("toolhive config", "backends[].session", Acts),
-    ("toolhive config", "backends[].timeout", Acts),
-    ("toolhive config", "backends[].max_in_flight", Acts),
-    ("toolhive config", "backends[].eager", Acts),
-    ("toolhive config", "backends[].type", Free),
-    ("toolhive config", "backends[].metadata", Free),
-    ("toolhive config", "backends[].caBundlePath", Warned),
-    ("toolhive config", "incomingAuth.type", Refused),
-    ("toolhive config", "incomingAuth.oidc", Refused),
-    ("toolhive config", "incomingAuth.authz", Refused),
-    ("toolhive config", "outgoingAuth.source", Warned),
-    ("toolhive config", "outgoingAuth.default", Acts),
-    ("toolhive config", "outgoingAuth.backends", Acts),
-    (
-        "toolhive config",
-        "outgoingAuth.default.tokenExchange",
-        Refused,
-    ),
-    ("toolhive config", "aggregation.conflictResolution", Acts),
-    (
-        "toolhive config",
-        "aggregation.conflictResolutionConfig",
-        Acts,
-    ),
-    ("toolhive config", "aggregation.tools", Acts),
-    ("toolhive config", "aggregation.excludeAllTools", Acts),
-    ("toolhive config", "aggregation.defaultToolVisibility", Acts),
-    ("toolhive config", "compositeTools", Acts),
-    ("toolhive config", "compositeToolRefs", Acts),
-    ("toolhive config", "operational.timeouts.default", Acts),
-    ("toolhive config", "operational.timeouts.perWorkload", Acts),
-    ("toolhive config", "operational.logLevel", Warned),
-    ("toolhive config", "operational.failureHandling", Warned),
-    ("toolhive config", "telemetry", Warned),
-    ("toolhive config", "audit", Warned),
-    ("toolhive config", "optimizer", Warned),
-    ("toolhive config", "codeMode", Warned),
-    ("toolhive config", "sessionStorage", Warned),
-    ("toolhive config", "passthroughHeaders", Warned),
-    ("toolhive config", "rateLimiting", Refused),
-    ("onecall.yaml", "backends", Acts),
-    ("onecall.yaml", "workflows", Acts),
-    ("onecall.yaml", "expose", Acts),
-    ("onecall.yaml", "store", Acts),
-    ("onecall.yaml", "durability", Acts),
-    ("onecall.yaml", "templates.mode", Acts),
-    ("onecall.yaml", "templates.missing", Acts),
-    ("onecall.yaml", "names", Warned),
-    ("onecall.yaml", "limits", Warned),
-    ("onecall.yaml", "auth", Refused),
-    ("mcp.json", "mcpServers", Acts),
-    ("mcp.json", "disabled", Acts),
-    ("VirtualMCPServer", "groupRef", Acts),
-    ("VirtualMCPServer", "config", Acts),
-    ("VirtualMCPServer", "compositeToolRefs", Acts),
-    ("VirtualMCPServer", "incomingAuth.type", Refused),
-    ("VirtualMCPServer", "incomingAuth.authzConfig", Refused),
-    ("VirtualMCPServer", "outgoingAuth.default", Refused),
-    ("VirtualMCPServer", "authServerConfig", Refused),
-    ("VirtualMCPServer", "serviceType", Warned),
-    ("VirtualMCPServer", "replicas", Warned),
-    ("VirtualMCPServer", "podTemplateSpec", Warned),
-    ("MCPServerEntry", "remoteUrl", Acts),
-    ("MCPServerEntry", "transport", Acts),
-    ("MCPServerEntry", "headerForward.addPlaintextHeaders", Acts),
-    (
-        "MCPServerEntry",
-        "headerForward.addHeadersFromSecret",
-        Refused,
-    ),
-    ("MCPServerEntry", "externalAuthConfigRef", Acts),
-    ("MCPServerEntry", "caBundleRef", Warned),
-    ("MCPServer", "toolConfigRef", Acts),
-    ("MCPServer", "proxyMode", Acts),
-    ("MCPServer", "image", Free),
-    ("metadata", "labels", Acts),
-    ("metadata", "namespace", Acts),
-];
+/// A mapping that files hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub name: &'static str,
+    /// Parts whose keys it has too.
+    pub includes: &'static [&'static str],
+    pub keys: &'static [Key],
+    /// Other keys are warned of, not refused.
+    pub is_open: bool,
+}
+
+/// All parts, in the order of the documents.
+pub fn parts() -> impl Iterator<Item = &'static Part> {
+    tools::PARTS
+        .iter()
+        .chain(files::PARTS)
+        .chain(resources::PARTS)
+}
+
+/// The part of this name.
+pub fn part(name: &str) -> Option<&'static Part> {
+    parts().find(|part| part.name == name)
+}
+
+const fn key(name: &'static str, effect: Effect, shape: Shape) -> Key {
+    Key {
+        name,
+        effect,
+        shape,
+        required: false,
+    }
+}
+
+/// A key that acts.
+const fn acts(name: &'static str, shape: Shape) -> Key {
+    key(name, Effect::Acts, shape)
+}
+
+/// A key that acts and must be there.
+const fn needed(name: &'static str, shape: Shape) -> Key {
+    Key {
+        required: true,
+        ..acts(name, shape)
+    }
+}
+
+const fn refused(name: &'static str) -> Key {
+    key(name, Effect::Refused, Shape::Any)
+}
+
+const fn warned(name: &'static str) -> Key {
+    key(name, Effect::Warned, Shape::Any)
+}
+
+const fn noted(name: &'static str) -> Key {
+    key(name, Effect::Noted, Shape::Any)
+}
+
+const fn free(name: &'static str) -> Key {
+    key(name, Effect::Free, Shape::Any)
+}
+
+const fn plain(name: &'static str, keys: &'static [Key]) -> Part {
+    Part {
+        name,
+        includes: &[],
+        keys,
+        is_open: false,
+    }
+}

@@ -1,7 +1,7 @@
 //! Keys that are known and do not act: a protection that cannot be enforced refuses the file,
 //! everything else says that it has no effect yet.
 
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, codes};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 
 /// Warns of a key that is read over.
 pub(crate) fn inert(entry: &Entry, path: &str) -> Diagnostic {
@@ -34,4 +34,25 @@ pub(crate) fn warn_inert(
             diagnostics.push(inert(entry, &format!("{prefix}{key}")));
         }
     }
+}
+
+/// Notes keys that act in the cluster that runs a resource.
+pub(crate) fn in_cluster(kind: &str, name: &Text, entries: &[&Entry]) -> Option<Diagnostic> {
+    let first = entries.first()?;
+    let keys: Vec<String> = entries.iter().map(|own| format!("`{}`", own.key)).collect();
+    let (keys, act) = (
+        keys.join(", "),
+        if keys.len() == 1 { "acts" } else { "act" },
+    );
+    let message = format!("{keys} of {kind} `{name}` {act} in the cluster that runs it, not here");
+    let label = if entries.len() == 1 {
+        "read over"
+    } else {
+        "this and the others are read over"
+    };
+    Some(
+        Diagnostic::remark(codes::KEY_INERT, message)
+            .label(first.key.place(), label)
+            .help("nothing needs to be changed"),
+    )
 }

@@ -11,6 +11,7 @@ mod onecall;
 mod portability;
 mod read;
 mod resources;
+pub mod schema;
 pub mod settings;
 pub mod status;
 mod substitute;

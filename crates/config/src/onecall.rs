@@ -2,7 +2,7 @@
 
 use crate::backend::Reader;
 use crate::keys;
-use crate::settings::{Backend, Expose};
+use crate::settings::{Backend, Expose, Limits};
 use onecall_source::{Diagnostics, Fields, Node, NodeKind};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -15,6 +15,8 @@ pub(crate) struct Onecall {
     pub(crate) store: Option<String>,
     pub(crate) durability: Option<Durability>,
     pub(crate) templates: GoOptions,
+    pub(crate) limits: Limits,
+    pub(crate) prefix: Option<String>,
 }
 
 pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Onecall {
@@ -55,9 +57,48 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
         let why = "the server would answer everyone";
         diagnostics.push(keys::refused(entry, "auth", why));
     }
-    keys::warn_inert(&mut fields, "", &["names", "limits"], diagnostics);
+    if let Some(own) = fields.optional_fields("names", diagnostics) {
+        read.prefix = read_names(own, diagnostics);
+    }
+    if let Some(own) = fields.optional_fields("limits", diagnostics) {
+        read.limits = read_limits(own, diagnostics);
+    }
     fields.finish(diagnostics);
     read
+}
+
+/// Only workflow files take the prefix, and none are read yet.
+fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+    keys::warn_inert(&mut fields, "names.", &["prefix"], diagnostics);
+    let prefix = fields.optional_string("prefix", diagnostics);
+    fields.finish(diagnostics);
+    prefix.map(ToString::to_string)
+}
+
+/// Limits that are fixed so far.
+const FIXED_LIMITS: [&str; 5] = [
+    "result_bytes",
+    "text_bytes",
+    "run_bytes",
+    "events",
+    "operations",
+];
+
+fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits {
+    let mut read = |key, most| {
+        let stated = fields.optional_integer(key, 1..=most, diagnostics)?;
+        usize::try_from(stated.value).ok()
+    };
+    let limits = Limits {
+        steps: read("steps", 1_000),
+        in_flight: read("in_flight", 10_000),
+        argument_bytes: read("argument_bytes", i64::MAX),
+        body_bytes: read("body_bytes", i64::MAX),
+        sessions: read("sessions", i64::MAX),
+    };
+    keys::warn_inert(&mut fields, "limits.", &FIXED_LIMITS, diagnostics);
+    fields.finish(diagnostics);
+    limits
 }
 
 fn read_templates(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> GoOptions {

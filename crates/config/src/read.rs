@@ -6,7 +6,7 @@ use crate::onecall::{self, Onecall};
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Backend, Server, Settings};
+use crate::settings::{Backend, Limits, Server, Settings};
 use crate::substitute::Environment;
 use crate::toolhive::{self, Toolhive};
 use onecall_dialects::dialect::{Kind, detect};
@@ -81,6 +81,7 @@ pub(crate) fn assemble(
     let context = resources::Context {
         environment: options.environment,
         templates: merged.templates,
+        steps_max: merged.limits.steps,
         loose: &merged.server.backends.clone(),
     };
     let mut loaded = resources::load(&resources, context, diagnostics);
@@ -89,6 +90,7 @@ pub(crate) fn assemble(
         let context = toolhive::Context {
             reader: &reader,
             templates: merged.templates,
+            steps_max: merged.limits.steps,
             home: Home::Config,
             namespace: NAMESPACE,
             tool_configs: &loaded.tool_configs,
@@ -199,6 +201,8 @@ struct Merged {
     store: Option<String>,
     durability: Option<Durability>,
     templates: GoOptions,
+    limits: Limits,
+    prefix: Option<String>,
 }
 
 impl Merged {
@@ -210,6 +214,8 @@ impl Merged {
         self.store = own.store.or(self.store.take());
         self.durability = own.durability.or(self.durability);
         self.templates = own.templates;
+        self.limits = own.limits.or(self.limits);
+        self.prefix = own.prefix.or(self.prefix.take());
     }
 
     fn add_toolhive(&mut self, own: Toolhive, loaded: &mut Loaded, diagnostics: &mut Diagnostics) {
@@ -247,6 +253,12 @@ impl Merged {
         if servers.is_empty() || is_named || !self.server.workflows.is_empty() {
             servers.insert(0, self.server);
         }
+        for server in &mut servers {
+            server.argument_bytes_max = self.limits.argument_bytes;
+            for backend in &mut server.backends {
+                backend.max_in_flight = backend.max_in_flight.or(self.limits.in_flight);
+            }
+        }
         for server in &servers {
             check_backends(&server.backends, diagnostics);
             check_workflows(&server.workflows, diagnostics);
@@ -260,6 +272,8 @@ impl Merged {
             servers,
             store: self.store,
             durability: self.durability,
+            limits: self.limits,
+            prefix: self.prefix,
             unpublished: Vec::new(),
         }
     }

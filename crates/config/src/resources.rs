@@ -3,6 +3,8 @@
 
 mod backends;
 mod envelope;
+mod external_auth;
+mod outgoing;
 mod server;
 mod tool_config;
 
@@ -12,11 +14,15 @@ pub(crate) use tool_config::ToolConfigs;
 
 use crate::settings::{Backend, Server};
 use crate::substitute::Environment;
+use crate::toolhive::add_header;
+use crate::toolhive::auth::Header;
 use backends::Member;
+use external_auth::ExternalAuths;
 use onecall_dialects::toolhive as dialect;
-use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes, suggest};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::workflow::Workflow;
+use outgoing::Outgoing;
 use std::collections::BTreeMap;
 
 /// A definition resource and what became of it.
@@ -33,6 +39,7 @@ pub(crate) struct Definition {
 pub(crate) struct Context<'a> {
     pub(crate) environment: &'a Environment<'a>,
     pub(crate) templates: GoOptions,
+    pub(crate) steps_max: Option<usize>,
     /// Backends that other files give; every server may use them.
     pub(crate) loose: &'a [Backend],
 }
@@ -52,18 +59,39 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// Gives a server the members of a group, unless it has a backend of that name.
     pub(crate) fn join(&self, group: &Text, namespace: &str, server: &mut Server) {
-        join(&self.members, group, namespace, server);
+        join(
+            &self.members,
+            group,
+            namespace,
+            &Outgoing::default(),
+            server,
+        );
     }
 }
 
-fn join(members: &[Member], group: &Text, namespace: &str, server: &mut Server) {
+/// `own` is what the resource of the backend says.
+fn authenticate(backend: &mut Backend, outgoing: &Outgoing, own: Option<&Header>) {
+    if let Some(header) = outgoing.header(backend.name.as_str(), own) {
+        add_header(backend, header);
+    }
+}
+
+fn join(
+    members: &[Member],
+    group: &Text,
+    namespace: &str,
+    outgoing: &Outgoing,
+    server: &mut Server,
+) {
     for member in members {
         let is_in = member.group.as_ref().is_some_and(|own| **own == **group);
         let is_known = |own: &Backend| own.name == member.backend.name;
         if !is_in || member.namespace != namespace || server.backends.iter().any(is_known) {
             continue;
         }
-        server.backends.push(member.backend.clone());
+        let mut backend = member.backend.clone();
+        authenticate(&mut backend, outgoing, member.header.as_ref());
+        server.backends.push(backend);
         let rules = &mut server.aggregation.rules;
         let is_ruled = rules.iter().any(|rule| rule.backend == member.backend.name);
         rules.extend(member.rule.clone().filter(|_| !is_ruled));
@@ -81,9 +109,11 @@ pub(crate) fn load(
     let mut definitions: Vec<Definition> = resources
         .iter()
         .filter(|resource| resource.kind == ResourceKind::Definition)
-        .filter_map(|resource| definition(resource, context.templates, diagnostics))
+        .filter_map(|resource| definition(resource, context, diagnostics))
         .collect();
-    let members = backends::read(resources, context, &tool_configs, diagnostics);
+    let auths = ExternalAuths::read(resources, context.environment, diagnostics);
+    let members = backends::read(resources, context, &tool_configs, &auths, diagnostics);
+    read_groups(resources, diagnostics);
     let mut servers = Vec::new();
     for resource in resources {
         if resource.kind == ResourceKind::Server {
@@ -92,11 +122,13 @@ pub(crate) fn load(
                 context,
                 members: &members,
                 tool_configs: &tool_configs,
+                auths: &auths,
                 resources,
             };
             servers.extend(subject.read(&mut definitions, diagnostics));
         }
     }
+    auths.note_unused(diagnostics);
     for definition in &definitions {
         if definition.referenced_by.is_empty() {
             diagnostics.push(unreferenced(definition));
@@ -110,17 +142,34 @@ pub(crate) fn load(
     }
 }
 
+/// A group says nothing but its name; what else it holds must be known all the same.
+fn read_groups(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
+    for group in resources
+        .iter()
+        .filter(|own| own.kind == ResourceKind::Group)
+    {
+        let spec = group.spec.filter(|spec| !spec.is_null());
+        if let Some(mut fields) =
+            spec.and_then(|spec| Fields::read(spec, "an MCPGroup", diagnostics))
+        {
+            fields.optional_string("description", diagnostics);
+            fields.finish(diagnostics);
+        }
+    }
+}
+
 fn definition(
     resource: &Resource<'_>,
-    templates: GoOptions,
+    context: Context<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Definition> {
     let version = ["app.kubernetes.io/version", "version"]
         .iter()
         .find_map(|key| resource.labels.get(*key).cloned());
     let options = dialect::Options {
-        go: templates,
+        go: context.templates,
         home: dialect::Home::Resource,
+        steps_max: context.steps_max,
         labels: resource.labels.clone(),
         version,
     };

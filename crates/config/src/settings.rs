@@ -1,4 +1,4 @@
-//! Configuration as used: complete and checked. `raw` holds it as written; the conversion is in `resolve`.
+//! Configuration as used: complete and checked. How each file writes it is left to the modules that read them.
 
 use onecall_source::Place;
 use onecall_workflow::name::BackendName;
@@ -15,8 +15,39 @@ pub struct Settings {
     pub store: Option<String>,
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
+    pub limits: Limits,
+    /// Stands before the names of workflow files; composite tools keep their own name.
+    pub prefix: Option<String>,
     /// Definitions that no server publishes: they can be checked and shown, not called.
     pub unpublished: Vec<Workflow>,
+}
+
+/// Limits that the configuration changes; each crate has its own number for what is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Steps of one workflow.
+    pub steps: Option<usize>,
+    /// Calls in flight to a backend that states no number.
+    pub in_flight: Option<usize>,
+    /// Arguments of one call, in bytes of JSON.
+    pub argument_bytes: Option<usize>,
+    /// Body of one HTTP request.
+    pub body_bytes: Option<usize>,
+    /// Sessions of handshake clients.
+    pub sessions: Option<usize>,
+}
+
+impl Limits {
+    /// These, and those of another file for what is absent.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.or(other.steps),
+            in_flight: self.in_flight.or(other.in_flight),
+            argument_bytes: self.argument_bytes.or(other.argument_bytes),
+            body_bytes: self.body_bytes.or(other.body_bytes),
+            sessions: self.sessions.or(other.sessions),
+        }
+    }
 }
 
 /// One virtual MCP server: its backends, its workflows, the names it publishes.
@@ -27,6 +58,8 @@ pub struct Server {
     pub workflows: Vec<Workflow>,
     pub aggregation: Aggregation,
     pub expose: Expose,
+    /// Arguments of one call, in bytes, where the configuration says another number.
+    pub argument_bytes_max: Option<usize>,
 }
 
 /// What clients see.

@@ -8,6 +8,7 @@ use crate::backend::Reader;
 use crate::keys;
 use crate::resources::ToolConfigs;
 use crate::settings::{Aggregation, Backend, Transport};
+use auth::Header;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -31,6 +32,7 @@ pub(crate) struct Toolhive {
 pub(crate) struct Context<'a> {
     pub(crate) reader: &'a Reader<'a>,
     pub(crate) templates: GoOptions,
+    pub(crate) steps_max: Option<usize>,
     pub(crate) home: dialect::Home,
     pub(crate) namespace: &'a str,
     pub(crate) tool_configs: &'a ToolConfigs,
@@ -84,6 +86,7 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
     let options = dialect::Options {
         go: context.templates,
         home: context.home,
+        steps_max: context.steps_max,
         ..dialect::Options::default()
     };
     for node in fields.sequence("compositeTools", diagnostics) {
@@ -174,11 +177,11 @@ fn read_backend(
 }
 
 /// Adds a header to a backend that is reached over HTTP.
-pub(crate) fn add_header(backend: &mut Backend, name: &str, value: &str) {
+pub(crate) fn add_header(backend: &mut Backend, header: &Header) {
     match &mut backend.transport {
         Transport::Stdio { .. } => {}
         Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
-            headers.push((name.to_owned(), value.to_owned()));
+            headers.push((header.name.clone(), header.value.clone()));
         }
     }
 }

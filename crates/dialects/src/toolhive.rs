@@ -27,6 +27,8 @@ pub struct Options {
     /// Labels and annotations of the resource around it.
     pub labels: BTreeMap<String, String>,
     pub version: Option<String>,
+    /// Steps of one composite tool, where the configuration says another number.
+    pub steps_max: Option<usize>,
 }
 
 /// Where the composite tool stands; names are held to the guide's pattern in resources.

@@ -1,7 +1,7 @@
 //! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
 //! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
-use crate::limits::{BODY_BYTES_MAX, REFUSAL_BYTES_MAX};
+use crate::limits::REFUSAL_BYTES_MAX;
 use crate::options::HttpOptions;
 use crate::raw::{self, RawRequest};
 use crate::server::Shared;
@@ -116,7 +116,7 @@ fn check_caller(
 
 /// Reads the message of a POST, refuses what is none, and puts raw requests beside their stand-ins.
 pub(crate) async fn message(
-    State(shared): State<Arc<Shared>>,
+    State((shared, body_bytes_max)): State<(Arc<Shared>, usize)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -125,7 +125,7 @@ pub(crate) async fn message(
     }
     // A request counts as being answered until the last byte of its answer is on its way.
     let answering = shared.answering.token();
-    let response = admitted(&shared, request, next).await;
+    let response = admitted(&shared, body_bytes_max, request, next).await;
     response.map(|body| {
         Body::new(Answering {
             body,
@@ -160,11 +160,16 @@ impl HttpBody for Answering {
     }
 }
 
-async fn admitted(shared: &Shared, request: Request, next: Next) -> Response {
+async fn admitted(
+    shared: &Shared,
+    body_bytes_max: usize,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut parts, body) = request.into_parts();
-    let bytes = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+    let bytes = match Limited::new(body, body_bytes_max).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) => return unread(&*error),
+        Err(error) => return unread(&*error, body_bytes_max),
     };
     let incoming = match parse(&bytes) {
         Ok(incoming) => incoming,
@@ -197,9 +202,9 @@ async fn admitted(shared: &Shared, request: Request, next: Next) -> Response {
     next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
+fn unread(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {
     let (status, text) = if error.is::<LengthLimitError>() {
-        let text = format!("the body is longer than {BODY_BYTES_MAX} bytes");
+        let text = format!("the body is longer than {body_bytes_max} bytes");
         (StatusCode::PAYLOAD_TOO_LARGE, text)
     } else {
         let text = "the body could not be read".to_owned();

@@ -2,7 +2,7 @@
 
 use crate::admit::{self, Gate};
 use crate::handshake::{self, Handshakes};
-use crate::limits::{BODY_BYTES_MAX, CLOSING};
+use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
 use crate::{answer_page, observe};
@@ -59,7 +59,7 @@ pub async fn serve_http(
         };
         let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
         let handshakes = Arc::new(Handshakes::new(&options));
-        let own = face(&shared, handshakes, streams.clone());
+        let own = face(&shared, handshakes, &options, streams.clone());
         router = match path.as_str() {
             "" => router.merge(own),
             path => router.nest(path, own),
@@ -122,16 +122,21 @@ fn probes(stop: CancellationToken) -> Router {
         .with_state(stop)
 }
 
-fn face(shared: &Arc<Shared>, handshakes: Arc<Handshakes>, streams: CancellationToken) -> Router {
+fn face(
+    shared: &Arc<Shared>,
+    handshakes: Arc<Handshakes>,
+    options: &HttpOptions,
+    streams: CancellationToken,
+) -> Router {
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
-        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_max_request_body_bytes(options.body_bytes_max)
         .with_cancellation_token(streams);
     let handler = Handler::new(Arc::clone(shared));
     let manager = Arc::clone(&handshakes.manager);
     let service = StreamableHttpService::new(move || Ok(handler.fresh()), manager, config);
-    let message = from_fn_with_state(Arc::clone(shared), admit::message);
+    let message = from_fn_with_state((Arc::clone(shared), options.body_bytes_max), admit::message);
     let session = from_fn_with_state(handshakes, handshake::session);
     let mcp = any_service(service)
         .layer(message)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Limit: body of one HTTP request, in bytes, in every era.
+/// Limit: body of one HTTP request, in bytes, in every era, unless configured.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Limit: a refusal in plain text that is told as JSON, in bytes.

@@ -1,6 +1,6 @@
 //! What a face is served with, and why it may not be served.
 
-use crate::limits::{PATIENCE, SESSION_IDLE, SESSIONS_MAX};
+use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub struct HttpOptions {
     pub version: String,
     /// How long a call waits for its run before it answers with a handle.
     pub patience: Duration,
+    /// The longest body of a request, in bytes.
+    pub body_bytes_max: usize,
     /// How many sessions of handshake clients there may be.
     pub sessions_max: usize,
     /// How long such a session may be silent before it is closed.
@@ -37,6 +39,7 @@ impl HttpOptions {
             allowed_origins: Vec::new(),
             version: version.into(),
             patience: PATIENCE,
+            body_bytes_max: BODY_BYTES_MAX,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
         }

@@ -283,9 +283,12 @@ fn catalog(content: &Content) -> Catalog {
 
 fn backends_options(server: &settings::Server, program: Option<&Path>) -> Vec<BackendOptions> {
     let backends = server.backends.iter();
-    backends
-        .map(|backend| backend_options(backend, program))
-        .collect()
+    let options = backends.map(|backend| {
+        let mut own = backend_options(backend, program);
+        own.argument_bytes_max = server.argument_bytes_max.unwrap_or(own.argument_bytes_max);
+        own
+    });
+    options.collect()
 }
 
 fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> BackendOptions {

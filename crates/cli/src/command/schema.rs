@@ -1,20 +1,38 @@
-//! `onecall schema --keys`: every key that files may hold, and whether it acts, is refused or only warned about.
+//! `onecall schema`: JSON Schema for editors, or every key that files may hold and what it does.
 
-use crate::args::SchemaArgs;
-use crate::exit::Exit;
+use crate::args::{SchemaArgs, SchemaKind};
+use crate::exit::{Exit, usage};
 use crate::print;
-use onecall_config::key_table::KEYS;
+use onecall_config::key_table::parts;
+use onecall_config::schema;
 
-pub(crate) fn run(args: &SchemaArgs) -> Exit {
-    let wanted = |effect: &str| args.effect.as_deref().is_none_or(|own| own == effect);
+pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
+    if args.keys {
+        return Ok(keys(args.effect.as_deref()));
+    }
+    let schema = match args.kind {
+        Some(SchemaKind::Config) => schema::config(),
+        Some(SchemaKind::Resources) => schema::resources(),
+        None => return Err(usage("say which: `config`, `resources`, or `--keys`")),
+    };
+    print::out(serde_json::to_string_pretty(&schema)?);
+    Ok(Exit::Ok)
+}
+
+fn keys(wanted: Option<&str>) -> Exit {
     let mut is_any = false;
-    for (part, key, effect) in KEYS.iter().filter(|(_, _, effect)| wanted(effect.as_str())) {
-        is_any = true;
-        print::out(format!("{:<8} {part:<28} {key}", effect.as_str()));
+    for part in parts() {
+        for key in part.keys {
+            let effect = key.effect.as_str();
+            if wanted.is_none_or(|wanted| wanted == effect) {
+                is_any = true;
+                print::out(format!("{effect:<8} {:<30} {}", part.name, key.name));
+            }
+        }
     }
     if is_any {
         return Exit::Ok;
     }
-    print::err("error: no key has this effect; there are acts, refused, warned and free");
+    print::err("error: no key has this effect; there are acts, refused, warned, noted and free");
     Exit::NothingSelected
 }

@@ -49,6 +49,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         _ => {
             let mut options = HttpOptions::new(args.host.clone(), args.port, version);
             options.allow_anonymous = args.allow_anonymous;
+            wire::limit(&mut options, &settings);
             let told = mounts.clone();
             let ready = move |address| {
                 tokio::spawn(announce(told, address));

@@ -137,6 +137,18 @@ fn keys_say_whether_they_act() {
 }
 
 #[test]
+fn schemas_are_printed_for_editors() {
+    let home = tempfile::tempdir().unwrap();
+    for kind in ["config", "resources"] {
+        let ran = run(home.path(), &["schema", kind]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let schema = ran.json();
+        assert!(schema["$schema"].is_string() && schema["$defs"]["step"].is_object());
+    }
+    assert_eq!(run(home.path(), &["schema"]).code, Some(2));
+}
+
+#[test]
 fn portability_notes_what_works_only_here() {
     let home = tempfile::tempdir().unwrap();
     let plain = run(home.path(), &["check", "examples/hello"]);

@@ -159,3 +159,27 @@ fn flags_give_backends() {
     assert_eq!(bad.code, Some(1), "{bad:?}");
     assert!(bad.err.contains("--backend a b:1:"), "{}", bad.err);
 }
+
+#[test]
+fn limits_of_the_configuration_hold() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("onecall.yaml");
+    let text = "backends: {demo: {command: onecall, args: [demo]}}\nlimits: {argument_bytes: 10, body_bytes: 64}\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let long = run(
+        home.path(),
+        &[
+            "call",
+            file,
+            "demo_add",
+            "a:=1000000",
+            "b:=2",
+            "--ephemeral",
+        ],
+    );
+    assert_eq!(long.code, Some(1), "{long:?}");
+    assert!(long.err.contains("10"), "{}", long.err);
+    let (_running, url) = serve(home.path(), &[file, "--ephemeral"]);
+    assert_eq!(listed(&url).0, 413, "the body is longer than 64 bytes");
+}

@@ -1,12 +1,15 @@
 //! Members of groups: entries, proxies and servers that run in a cluster, as backends.
 
-use super::{Context, Resource, ResourceKind, ToolConfigs, not_found};
+use super::external_auth::ExternalAuths;
+use super::{Context, Resource, ResourceKind, ToolConfigs};
 use crate::keys;
 use crate::settings::{Backend, Session, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
-use crate::toolhive::{add_header, read_reference};
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
+use crate::toolhive::auth::Header;
+use crate::toolhive::read_reference;
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 use onecall_workflow::name::BackendName;
+use std::net::IpAddr;
 
 /// A backend that belongs to a group.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub(crate) struct Member {
     pub(crate) group: Option<Text>,
     pub(crate) namespace: String,
     pub(crate) backend: Backend,
+    /// What it is called with, where its resource says so.
+    pub(crate) header: Option<Header>,
     /// The tools it lists, where its resource says so.
     pub(crate) rule: Option<ToolRule>,
 }
@@ -22,10 +27,11 @@ pub(super) fn read(
     resources: &[Resource<'_>],
     context: Context<'_>,
     tool_configs: &ToolConfigs,
+    auths: &ExternalAuths<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Member> {
     let subject = Subject {
-        resources,
+        auths,
         environment: context.environment,
         loose: context.loose,
         tool_configs,
@@ -49,14 +55,14 @@ pub(super) fn read(
 }
 
 struct Subject<'a> {
-    resources: &'a [Resource<'a>],
+    auths: &'a ExternalAuths<'a>,
     environment: &'a Environment<'a>,
     loose: &'a [Backend],
     tool_configs: &'a ToolConfigs,
 }
 
 /// What a proxy or server has for the cluster that runs it.
-const CLUSTER_KEYS: [&str; 31] = [
+const CLUSTER_KEYS: [&str; 22] = [
     "image",
     "proxyPort",
     "mcpPort",
@@ -68,26 +74,29 @@ const CLUSTER_KEYS: [&str; 31] = [
     "resources",
     "secrets",
     "serviceAccount",
-    "permissionProfile",
     "podTemplateSpec",
     "resourceOverrides",
-    "oidcConfigRef",
-    "authzConfig",
-    "authzConfigRef",
     "audit",
-    "webhookConfigRef",
-    "authServerRef",
     "telemetryConfigRef",
+    "telemetry",
     "trustProxyHeaders",
     "endpointPrefix",
     "sessionAffinity",
     "replicas",
     "backendReplicas",
     "sessionStorage",
-    "rateLimiting",
-    "allowPrivateEndpoint",
+];
+
+/// What the cluster enforces for whoever calls at the address it gives; any other way leads past it.
+const PROTECTION_KEYS: [&str; 8] = [
+    "permissionProfile",
     "oidcConfig",
-    "telemetry",
+    "oidcConfigRef",
+    "authzConfig",
+    "authzConfigRef",
+    "authServerRef",
+    "webhookConfigRef",
+    "rateLimiting",
 ];
 
 impl Subject<'_> {
@@ -98,7 +107,7 @@ impl Subject<'_> {
         fields.required("transport", diagnostics);
         let choices = ["sse", "streamable-http"];
         let transport = fields.optional_choice("transport", &choices, diagnostics);
-        fields.optional_bool("allowPrivateEndpoint", diagnostics);
+        check_private(&mut fields, url, diagnostics);
         keys::warn_inert(&mut fields, "spec.", &["caBundleRef"], diagnostics);
         let url = url.map(|url| substitute(url, self.environment, diagnostics));
         let transport = transport.map(|transport| transport.value);
@@ -111,10 +120,9 @@ impl Subject<'_> {
         let remote = fields.required_string("remoteUrl", diagnostics);
         let choices = ["sse", "streamable-http"];
         let transport = fields.optional_choice("transport", &choices, diagnostics);
-        fields.optional_string("proxyMode", diagnostics);
-        for key in CLUSTER_KEYS {
-            fields.entry(key);
-        }
+        check_private(&mut fields, remote, diagnostics);
+        let mode = fields.entry("proxyMode").filter(|own| !own.value.is_null());
+        self.cluster_keys(resource, &mut fields, mode, diagnostics);
         let remote = remote.map(|url| substitute(url, self.environment, diagnostics));
         let url = status_url(resource).or(remote);
         let transport = transport.map(|transport| transport.value);
@@ -127,13 +135,9 @@ impl Subject<'_> {
         let choices = ["stdio", "sse", "streamable-http"];
         let transport = fields.optional_choice("transport", &choices, diagnostics);
         let mode = fields.optional_choice("proxyMode", &choices, diagnostics);
-        for key in CLUSTER_KEYS {
-            fields.entry(key);
-        }
+        self.cluster_keys(resource, &mut fields, None, diagnostics);
         let url = status_url(resource);
-        if let (None, Some(name)) = (&url, resource.name)
-            && !self.loose.iter().any(|own| own.name == name.as_str())
-        {
+        if let (None, None, Some(name)) = (&url, self.loose(resource), resource.name) {
             diagnostics.push(no_url(name));
         }
         let transport = mode.or(transport).map(|transport| transport.value);
@@ -157,15 +161,12 @@ impl Subject<'_> {
         let headers = forward.map(|own| self.forwarded(own, diagnostics));
         fields.finish(diagnostics);
         let name = resource.name?;
-        // Another file or flag may say how what runs in the cluster is reached from here.
-        let loose = self.loose.iter().find(|own| own.name == name.as_str());
-        let mut backend = match loose {
+        let backend = match self.loose(resource) {
             Some(loose) => loose.clone(),
             None => reached(name, url?, transport, headers.unwrap_or_default()),
         };
-        if let Some(auth) = auth {
-            self.authenticate(&auth, resource, &mut backend, diagnostics);
-        }
+        let namespace = &resource.namespace;
+        let header = auth.and_then(|auth| self.auths.header(&auth, namespace, diagnostics));
         let rule = tool_config.map(|tool_config| {
             let mut rule = ToolRule {
                 backend: backend.name.clone(),
@@ -173,7 +174,6 @@ impl Subject<'_> {
                 overrides: std::collections::BTreeMap::new(),
                 exclude_all: false,
             };
-            let namespace = &resource.namespace;
             self.tool_configs
                 .apply(&tool_config, namespace, &mut rule, diagnostics);
             rule
@@ -182,8 +182,53 @@ impl Subject<'_> {
             group,
             namespace: resource.namespace.clone(),
             backend,
+            header,
             rule,
         })
+    }
+
+    /// Another file or a flag may say how what runs in the cluster is reached from here.
+    fn loose(&self, resource: &Resource<'_>) -> Option<&Backend> {
+        let name = resource.name?;
+        self.loose.iter().find(|own| own.name == name.as_str())
+    }
+
+    /// Keys for the cluster. A protection that only the cluster gives is refused where it is passed by.
+    fn cluster_keys<'n>(
+        &self,
+        resource: &Resource<'_>,
+        fields: &mut Fields<'n>,
+        more: Option<&'n Entry>,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let is_written = |own: &&'n Entry| !own.value.is_null();
+        let mut noted: Vec<&Entry> = more.into_iter().collect();
+        noted.extend(
+            CLUSTER_KEYS
+                .iter()
+                .filter_map(|key| fields.entry(key))
+                .filter(is_written),
+        );
+        let is_passed_by = status_url(resource).is_none() || self.loose(resource).is_some();
+        let is_used = self.loose(resource).is_some() || resource.kind == ResourceKind::RemoteProxy;
+        for entry in PROTECTION_KEYS
+            .iter()
+            .filter_map(|key| fields.entry(key))
+            .filter(is_written)
+        {
+            if is_passed_by && is_used {
+                let why = "the server is not called through the cluster";
+                diagnostics.push(keys::refused(entry, &format!("spec.{}", entry.key), why));
+            } else {
+                noted.push(entry);
+            }
+        }
+        noted.sort_by_key(|entry| entry.key.place().span().map(|span| span.start));
+        let kind = resource.kind.as_str();
+        let note = resource
+            .name
+            .and_then(|name| keys::in_cluster(kind, name, &noted));
+        diagnostics.extend(note);
     }
 
     fn forwarded(
@@ -213,56 +258,6 @@ impl Subject<'_> {
         fields.finish(diagnostics);
         headers
     }
-
-    /// Applies an `MCPExternalAuthConfig`; what needs a secret of the cluster is refused.
-    fn authenticate(
-        &self,
-        reference: &Text,
-        resource: &Resource<'_>,
-        backend: &mut Backend,
-        diagnostics: &mut Diagnostics,
-    ) {
-        let mut all = self.resources.iter().filter(|own| {
-            own.kind == ResourceKind::ExternalAuth && own.namespace == resource.namespace
-        });
-        let found = all.find(|own| own.name.is_some_and(|name| **name == **reference));
-        let Some(found) = found else {
-            let names: Vec<&str> = self
-                .resources
-                .iter()
-                .filter(|own| own.kind == ResourceKind::ExternalAuth)
-                .filter_map(|own| Some(own.name?.as_str()))
-                .collect();
-            let namespace = &resource.namespace;
-            diagnostics.push(not_found(
-                reference,
-                "MCPExternalAuthConfig",
-                namespace,
-                &names,
-            ));
-            return;
-        };
-        let Some(spec) = found.spec.and_then(Node::as_mapping) else {
-            return;
-        };
-        let kind = spec.iter().find(|entry| *entry.key == *"type");
-        let Some(entry) = kind else { return };
-        let text = entry.value.as_text().map_or("", |text| text.as_str());
-        if text == "unauthenticated" {
-            return;
-        }
-        let block = found.spec.and_then(|spec| spec.get("headerInjection"));
-        if let ("headerInjection", Some(block)) = (text, block)
-            && let (Some(name), Some(value)) =
-                (text_of(block, "headerName"), text_of(block, "headerValue"))
-        {
-            let value = substitute(value, self.environment, diagnostics);
-            add_header(backend, name, &value);
-            return;
-        }
-        let why = "the backend would be called without these credentials";
-        diagnostics.push(keys::refused(entry, &format!("spec.type: {text}"), why));
-    }
 }
 
 fn reached(
@@ -285,8 +280,41 @@ fn reached(
     }
 }
 
-fn text_of<'n>(node: &'n Node, key: &str) -> Option<&'n Text> {
-    node.get(key)?.as_text()
+/// `allowPrivateEndpoint: false` keeps calls off this machine and its network.
+fn check_private(fields: &mut Fields<'_>, url: Option<&Text>, diagnostics: &mut Diagnostics) {
+    let stated = fields.optional_bool("allowPrivateEndpoint", diagnostics);
+    let (Some(stated), Some(url)) = (stated, url) else {
+        return;
+    };
+    if !stated.value && is_private(url) {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::BACKEND_TRANSPORT,
+                "`remoteUrl` is a private address, and `allowPrivateEndpoint` is false",
+            )
+            .label(url.place(), "a private address")
+            .secondary(&stated.place, "forbidden here")
+            .help("set `allowPrivateEndpoint: true`, or name a public address"),
+        );
+    }
+}
+
+/// Names are not looked up: only an address, or `localhost`, is known to be private.
+fn is_private(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(own)) => own.is_private() || own.is_loopback() || own.is_link_local(),
+        Ok(IpAddr::V6(own)) => {
+            own.is_unique_local() || own.is_loopback() || own.is_unicast_link_local()
+        }
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
 }
 
 fn status_url(resource: &Resource<'_>) -> Option<String> {

@@ -1,7 +1,11 @@
 //! A `VirtualMCPServer`: its group, its configuration, the definitions it publishes.
 
 use super::backends::Member;
-use super::{Context, Definition, Resource, ResourceKind, ToolConfigs, join, publish};
+use super::external_auth::ExternalAuths;
+use super::outgoing::Outgoing;
+use super::{
+    Context, Definition, Resource, ResourceKind, ToolConfigs, authenticate, join, publish,
+};
 use crate::backend::Reader;
 use crate::keys;
 use crate::settings::{Backend, Server};
@@ -15,6 +19,7 @@ pub(super) struct Subject<'a> {
     pub(super) context: Context<'a>,
     pub(super) members: &'a [Member],
     pub(super) tool_configs: &'a ToolConfigs,
+    pub(super) auths: &'a ExternalAuths<'a>,
     pub(super) resources: &'a [Resource<'a>],
 }
 
@@ -46,9 +51,13 @@ impl Subject<'_> {
         if let Some(own) = fields.optional_fields("incomingAuth", diagnostics) {
             incoming(own, diagnostics);
         }
-        if let Some(own) = fields.optional_fields("outgoingAuth", diagnostics) {
-            outgoing(own, diagnostics);
-        }
+        let outgoing = match fields.optional_fields("outgoingAuth", diagnostics) {
+            Some(own) => {
+                let namespace = &self.resource.namespace;
+                Outgoing::read(own, self.auths, namespace, diagnostics)
+            }
+            None => Outgoing::default(),
+        };
         let why = "callers would not be authenticated";
         refuse(&mut fields, "authServerConfig", why, diagnostics);
         keys::warn_inert(&mut fields, "spec.", &INERT, diagnostics);
@@ -60,6 +69,7 @@ impl Subject<'_> {
             let context = toolhive::Context {
                 reader: &reader,
                 templates: self.context.templates,
+                steps_max: self.context.steps_max,
                 home: Home::Resource,
                 namespace: &self.resource.namespace,
                 tool_configs: self.tool_configs,
@@ -70,7 +80,7 @@ impl Subject<'_> {
         let config = config.unwrap_or_default();
         references.extend(config.tool_refs.iter().cloned());
         let group = group.or_else(|| config.group.clone());
-        let mut server = self.assemble(config, group.as_ref(), diagnostics)?;
+        let mut server = self.assemble(config, group.as_ref(), &outgoing, diagnostics)?;
         let namespace = &self.resource.namespace;
         publish(
             &references,
@@ -89,6 +99,7 @@ impl Subject<'_> {
         &self,
         config: Toolhive,
         group: Option<&Text>,
+        outgoing: &Outgoing,
         diagnostics: &mut Diagnostics,
     ) -> Option<Server> {
         let mut server = Server {
@@ -99,14 +110,20 @@ impl Subject<'_> {
             ..Server::default()
         };
         let is_explicit = !server.backends.is_empty();
+        for backend in &mut server.backends {
+            authenticate(backend, outgoing, None);
+        }
         if let (Some(group), false) = (group, is_explicit) {
             self.check_group(group, diagnostics);
-            join(self.members, group, &self.resource.namespace, &mut server);
+            let namespace = &self.resource.namespace;
+            join(self.members, group, namespace, outgoing, &mut server);
         }
         for loose in self.context.loose {
             let is_known = |own: &Backend| own.name == loose.name;
             if is_explicit || !server.backends.iter().any(is_known) {
-                server.backends.push(loose.clone());
+                let mut backend = loose.clone();
+                authenticate(&mut backend, outgoing, None);
+                server.backends.push(backend);
             }
         }
         Some(server)
@@ -136,34 +153,13 @@ fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
         let why = "tokens of callers would not be checked";
         diagnostics.push(keys::refused(entry, "incomingAuth.type: oidc", why));
     }
-    fields.entry("oidcConfigRef");
-    fields.entry("oidcConfig");
-    for key in ["authzConfig", "authzConfigRef"] {
-        refuse(
-            &mut fields,
-            key,
-            "callers would not be authorised",
-            diagnostics,
-        );
+    for key in ["oidcConfigRef", "oidcConfig"] {
+        let why = "tokens of callers would not be checked";
+        refuse(&mut fields, key, why, diagnostics);
     }
-    fields.finish(diagnostics);
-}
-
-fn outgoing(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
-    fields.optional_choice("source", &["discovered", "inline"], diagnostics);
-    for key in ["default", "backends"] {
-        let Some(entry) = fields.entry(key) else {
-            continue;
-        };
-        let kind = entry
-            .value
-            .get("type")
-            .and_then(|kind| kind.as_text().cloned());
-        if kind.is_none_or(|kind| kind != "discovered") && !entry.value.is_null() {
-            let why = "backends would be called without these credentials";
-            let path = format!("outgoingAuth.{key}");
-            diagnostics.push(keys::refused(entry, &path, why));
-        }
+    for key in ["authzConfig", "authzConfigRef"] {
+        let why = "callers would not be authorised";
+        refuse(&mut fields, key, why, diagnostics);
     }
     fields.finish(diagnostics);
 }

@@ -93,14 +93,16 @@ pub(super) fn outgoing(
             None => default.as_ref(),
         };
         if let Some(header) = header {
-            add_header(backend, &header.name, &header.value);
+            add_header(backend, header);
         }
     }
 }
 
-struct Header {
-    name: String,
-    value: String,
+/// What a backend is called with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 /// The header a strategy adds to each call; other ways to authenticate are refused.

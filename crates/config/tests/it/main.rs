@@ -7,6 +7,7 @@ mod keys;
 mod reading;
 mod resources;
 mod rules;
+mod schemas;
 mod seeds;
 mod shapes;
 mod world;

@@ -172,7 +172,7 @@ fn protection_that_cannot_be_enforced_refuses_a_server() {
     );
     let outcome = load(&[("server.yaml", &server), ("def.yaml", &definition(SOUND))]);
     assert!(outcome.settings.is_none());
-    assert_eq!(outcome.codes(), ["WF606"], "{}", outcome.report());
+    assert_eq!(outcome.faults(), ["WF606", "WF606"], "{}", outcome.report());
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_loose_backend_says_how_a_member_is_reached_from_here() {
         "",
     );
     let bare = load(&[("s.yaml", &server), ("d.yaml", &definition(SOUND))]);
-    assert_eq!(bare.codes(), ["WF609"], "{}", bare.report());
+    assert_eq!(bare.faults(), ["WF609"], "{}", bare.report());
     assert!(bare.report().contains("--backend slack=URL"));
     let flag = r#"{"backends": {"slack": {"command": "slack-mcp"}}}"#;
     let files = [
@@ -242,7 +242,7 @@ fn a_tool_configuration_of_another_namespace_is_not_taken() {
         "{name: few, namespace: dev}",
     );
     let outcome = load(&[("s.yaml", &elsewhere), ("d.yaml", &definition(SOUND))]);
-    assert_eq!(outcome.codes(), ["WF607"], "{}", outcome.report());
+    assert_eq!(outcome.faults(), ["WF607"], "{}", outcome.report());
 }
 
 #[test]
@@ -251,4 +251,50 @@ fn servers_of_one_name_in_two_namespaces_are_refused() {
     let (one, two) = (server.replace("NS", "a"), server.replace("NS", "b"));
     let outcome = load(&[("one.yaml", &one), ("two.yaml", &two)]);
     assert_eq!(outcome.codes(), ["WF610"], "{}", outcome.report());
+}
+
+#[test]
+fn protection_of_the_cluster_holds_only_for_calls_through_it() {
+    let proxy = |rest: &str| {
+        format!(
+            "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPRemoteProxy\nmetadata: {{name: p}}\nspec: {{remoteUrl: \"http://h/mcp\", authzConfig: {{type: inline}}}}\n{rest}"
+        )
+    };
+    let through = load(&[("p.yaml", &proxy("status: {url: \"http://proxy/mcp\"}\n"))]);
+    assert!(through.faults().is_empty(), "{}", through.report());
+    let past = load(&[("p.yaml", &proxy(""))]);
+    assert_eq!(past.faults(), ["WF606"], "{}", past.report());
+}
+
+#[test]
+fn a_server_says_what_its_backends_are_called_with() {
+    let file = |outgoing: &str| {
+        format!(
+            "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {{name: v}}\nspec: {{groupRef: g, outgoingAuth: {{{outgoing}}}}}\n---\n\
+             apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {{name: e}}\nspec: {{groupRef: g, remoteUrl: \"http://h/mcp\", transport: sse, externalAuthConfigRef: own}}\n---\n\
+             apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: {{name: own}}\nspec: {{type: headerInjection, headerInjection: {{headerName: X, headerValue: own}}}}\n---\n\
+             apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: {{name: given}}\nspec: {{type: headerInjection, headerInjection: {{headerName: X, headerValue: given}}}}\n"
+        )
+    };
+    let given = "{type: externalAuthConfigRef, externalAuthConfigRef: {name: given}}";
+    for (outgoing, wanted) in [
+        (String::new(), "own"),
+        (format!("default: {given}"), "own"),
+        (format!("source: inline, default: {given}"), "given"),
+        (format!("backends: {{e: {given}}}"), "given"),
+        (
+            format!("source: inline, default: {given}, backends: {{e: {{type: discovered}}}}"),
+            "own",
+        ),
+    ] {
+        let settings = load(&[("v.yaml", &file(&outgoing))]).sound();
+        let Transport::Sse { headers, .. } = &settings.servers[0].backends[0].transport else {
+            panic!("an entry is reached by its URL")
+        };
+        assert_eq!(
+            headers,
+            &[("X".to_owned(), wanted.to_owned())],
+            "{outgoing}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use onecall_config::settings::Settings;
 use onecall_config::status::statuses;
 use onecall_config::{Input, Options, read};
 use onecall_source::render::{self, TextOptions};
-use onecall_source::{Diagnostics, SourceMap};
+use onecall_source::{Diagnostic, Diagnostics, Severity, SourceMap};
 use serde_json::Value;
 
 /// What reading gave.
@@ -29,10 +29,18 @@ impl Outcome {
         self.diagnostics.iter().map(|d| d.code.as_str()).collect()
     }
 
-    /// Settings of files that must be sound.
+    /// Codes of what is more than noted.
+    pub(crate) fn faults(&self) -> Vec<&'static str> {
+        let faults = self.diagnostics.iter();
+        let faults = faults.filter(|found| found.severity != Severity::Note);
+        faults.map(|found| found.code.as_str()).collect()
+    }
+
+    /// Settings of files that must be sound; what is only noted is no fault.
     #[track_caller]
     pub(crate) fn sound(self) -> Settings {
-        assert!(self.diagnostics.is_empty(), "{}", self.report());
+        let is_note = |found: &Diagnostic| found.severity == Severity::Note;
+        assert!(self.diagnostics.iter().all(is_note), "{}", self.report());
         self.settings.unwrap()
     }
 }
@@ -87,16 +95,24 @@ pub(crate) fn portability_of(files: &[(&str, &str)]) -> Vec<String> {
     found.iter().map(|found| found.message.clone()).collect()
 }
 
-/// The status of the only definition among the files.
-pub(crate) fn status_of(files: &[(&str, &str)]) -> Value {
+/// The status of every definition among the files.
+pub(crate) fn statuses_of(files: &[(&str, &str)]) -> Vec<Value> {
     let body = |sources: &SourceMap, inputs: &[Input], options: &Options<'_>| {
         statuses(sources, inputs, options, &Diagnostics::new())
     };
     let (all, _) = with_files(files, true, body);
+    all.iter()
+        .map(|own| own.to_json(Some("2024-01-15T10:00:00Z")))
+        .collect()
+}
+
+/// The status of the only definition among the files.
+pub(crate) fn status_of(files: &[(&str, &str)]) -> Value {
+    let all = statuses_of(files);
     let [own] = all.as_slice() else {
         panic!("one definition")
     };
-    own.to_json(Some("2024-01-15T10:00:00Z"))
+    own.clone()
 }
 
 /// The same outcome with more diagnostics, in the order of the files.

@@ -50,7 +50,7 @@ pub(super) fn composite_tool(
         continues,
     };
     let mut rules = Rules {
-        steps_max: TOOLHIVE_STEPS_MAX,
+        steps_max: options.steps_max.unwrap_or(TOOLHIVE_STEPS_MAX),
         default_key: "defaultResults",
         inputs_place: tool.parameters.map(|node| node.place.clone()),
         ..Rules::default()

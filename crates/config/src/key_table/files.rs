@@ -1,0 +1,217 @@
+//! Keys of configuration files: `onecall.yaml`, `mcp.json`, a ToolHive configuration.
+
+use super::Shape::{
+    Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
+};
+use super::{Effect, Part, acts, free, key, needed, plain, refused, warned};
+
+/// How other programs spell the transports.
+const TRANSPORTS: &[&str] = &["stdio", "sse", "http", "streamable-http", "streamable_http"];
+
+/// The name of the part that a list of MCP servers is.
+pub const MCP_SERVERS: &str = "mcp.json";
+
+pub(super) const PARTS: &[Part] = &[
+    plain(
+        "onecall.yaml",
+        &[
+            acts("backends", Named("backend of onecall.yaml")),
+            acts("workflows", Texts),
+            acts("expose", Choice(&["all", "workflows"])),
+            acts("store", Text),
+            acts("durability", Choice(&["none", "async", "sync"])),
+            acts("templates", One("templates")),
+            acts("names", One("names")),
+            acts("limits", One("limits")),
+            refused("auth"),
+        ],
+    ),
+    plain(
+        "templates",
+        &[
+            acts("mode", Choice(&["workflow", "go"])),
+            acts("missing", Choice(&["error", "go"])),
+        ],
+    ),
+    plain("names", &[key("prefix", Effect::Warned, Text)]),
+    plain(
+        "limits",
+        &[
+            acts("steps", Whole(1, 1_000)),
+            acts("in_flight", Whole(1, 10_000)),
+            acts("argument_bytes", Whole(1, i64::MAX)),
+            acts("body_bytes", Whole(1, i64::MAX)),
+            acts("sessions", Whole(1, i64::MAX)),
+            warned("result_bytes"),
+            warned("text_bytes"),
+            warned("run_bytes"),
+            warned("events"),
+            warned("operations"),
+        ],
+    ),
+    Part {
+        name: "backend of onecall.yaml",
+        includes: &["any backend"],
+        keys: &[acts("transport", Choice(TRANSPORTS))],
+        is_open: false,
+    },
+    Part {
+        name: MCP_SERVERS,
+        includes: &[],
+        keys: &[needed("mcpServers", Named("server of mcp.json"))],
+        is_open: true,
+    },
+    Part {
+        name: "server of mcp.json",
+        includes: &["any backend"],
+        keys: &[acts("type", Choice(TRANSPORTS)), acts("disabled", Flag)],
+        is_open: true,
+    },
+    plain(
+        "any backend",
+        &[
+            acts("command", Text),
+            acts("args", Texts),
+            acts("env", Pairs),
+            acts("cwd", Text),
+            acts("url", Text),
+            acts("headers", Pairs),
+            acts("session", Choice(&["shared", "per_client"])),
+            acts("timeout", Duration),
+            acts("max_in_flight", Whole(1, 10_000)),
+            acts("eager", Flag),
+        ],
+    ),
+    plain(
+        "ToolHive configuration",
+        &[
+            acts("name", Text),
+            acts("groupRef", Reference),
+            free("metadata"),
+            acts("backends", Many("backend")),
+            acts("incomingAuth", One("incomingAuth")),
+            acts("outgoingAuth", One("outgoingAuth")),
+            acts("aggregation", One("aggregation")),
+            acts("compositeTools", Many("composite tool")),
+            acts("compositeToolRefs", References),
+            acts("operational", One("operational")),
+            warned("telemetry"),
+            warned("audit"),
+            warned("optimizer"),
+            warned("codeMode"),
+            warned("sessionStorage"),
+            warned("passthroughHeaders"),
+            refused("rateLimiting"),
+        ],
+    ),
+    Part {
+        name: "backend",
+        includes: &["any backend"],
+        keys: &[
+            needed("name", Text),
+            acts("transport", Choice(TRANSPORTS)),
+            free("type"),
+            free("metadata"),
+            warned("caBundlePath"),
+        ],
+        is_open: false,
+    },
+    plain(
+        "incomingAuth",
+        &[
+            key(
+                "type",
+                Effect::Refused,
+                Choice(&["oidc", "local", "anonymous"]),
+            ),
+            refused("oidc"),
+            refused("authz"),
+        ],
+    ),
+    plain(
+        "outgoingAuth",
+        &[
+            key("source", Effect::Warned, Choice(&["inline", "discovered"])),
+            acts("default", One("strategy")),
+            acts("backends", Named("strategy")),
+        ],
+    ),
+    plain(
+        "strategy",
+        &[
+            needed(
+                "type",
+                Choice(&[
+                    "unauthenticated",
+                    "header_injection",
+                    "token_exchange",
+                    "upstream_inject",
+                    "aws_sts",
+                    "obo",
+                    "xaa",
+                ]),
+            ),
+            acts("headerInjection", One("headerInjection")),
+            refused("tokenExchange"),
+            refused("upstreamInject"),
+            refused("awsSts"),
+            refused("obo"),
+            refused("xaa"),
+        ],
+    ),
+    plain(
+        "headerInjection",
+        &[
+            needed("headerName", Text),
+            acts("headerValue", Text),
+            acts("headerValueEnv", Text),
+        ],
+    ),
+    plain(
+        "aggregation",
+        &[
+            acts(
+                "conflictResolution",
+                Choice(&["prefix", "priority", "manual"]),
+            ),
+            acts("conflictResolutionConfig", One("conflictResolutionConfig")),
+            acts("tools", Many("rule for tools")),
+            acts("excludeAllTools", Flag),
+            acts("defaultToolVisibility", Choice(&["allow", "deny"])),
+        ],
+    ),
+    plain(
+        "conflictResolutionConfig",
+        &[acts("prefixFormat", Text), acts("priorityOrder", Texts)],
+    ),
+    plain(
+        "rule for tools",
+        &[
+            needed("workload", Text),
+            acts("filter", Texts),
+            acts("overrides", Named("override")),
+            acts("excludeAll", Flag),
+            acts("toolConfigRef", Reference),
+        ],
+    ),
+    plain(
+        "override",
+        &[
+            acts("name", Text),
+            acts("description", Text),
+            acts("annotations", One("annotations")),
+        ],
+    ),
+    plain(
+        "operational",
+        &[
+            acts("timeouts", One("timeouts")),
+            warned("logLevel"),
+            warned("failureHandling"),
+        ],
+    ),
+    plain(
+        "timeouts",
+        &[acts("default", Duration), acts("perWorkload", Pairs)],
+    ),
+];

@@ -1,0 +1,87 @@
+//! `outgoingAuth` of a VirtualMCPServer: what each backend is called with.
+
+use super::external_auth::ExternalAuths;
+use crate::toolhive::auth::Header;
+use crate::toolhive::read_reference;
+use onecall_source::{Diagnostics, Entry, Fields};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    default: Strategy,
+    backends: BTreeMap<String, Strategy>,
+    /// What the resource of a backend says does not count.
+    is_inline: bool,
+}
+
+#[derive(Debug, Default)]
+enum Strategy {
+    /// As the resource of the backend says.
+    #[default]
+    Discovered,
+    /// `None` is a configuration without a header.
+    Given(Option<Header>),
+}
+
+impl Outgoing {
+    pub(super) fn read(
+        mut fields: Fields<'_>,
+        auths: &ExternalAuths<'_>,
+        namespace: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let source = fields.optional_choice("source", &["discovered", "inline"], diagnostics);
+        let default = fields.entry("default").filter(|own| !own.value.is_null());
+        let backends = fields.mapping("backends", diagnostics);
+        fields.finish(diagnostics);
+        let mut strategy =
+            |entry: &Entry| strategy(entry, auths, namespace, diagnostics).unwrap_or_default();
+        Self {
+            default: default.map(&mut strategy).unwrap_or_default(),
+            backends: backends
+                .iter()
+                .map(|entry| (entry.key.to_string(), strategy(entry)))
+                .collect(),
+            is_inline: source.is_some_and(|source| source.value == "inline"),
+        }
+    }
+
+    /// What a backend is called with; `own` is what its resource says.
+    pub(super) fn header<'h>(
+        &'h self,
+        backend: &str,
+        own: Option<&'h Header>,
+    ) -> Option<&'h Header> {
+        match (self.backends.get(backend), &self.default) {
+            (Some(Strategy::Given(header)), _) => header.as_ref(),
+            (None, Strategy::Given(header)) if self.is_inline || own.is_none() => header.as_ref(),
+            (None, Strategy::Discovered) if self.is_inline => None,
+            (Some(Strategy::Discovered) | None, _) => own,
+        }
+    }
+}
+
+fn strategy(
+    entry: &Entry,
+    auths: &ExternalAuths<'_>,
+    namespace: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<Strategy> {
+    let mut fields = Fields::read(&entry.value, "an authentication strategy", diagnostics)?;
+    fields.required("type", diagnostics);
+    let choices = ["discovered", "externalAuthConfigRef"];
+    let kind = fields.optional_choice("type", &choices, diagnostics);
+    let reference = if kind.as_ref()?.value == "externalAuthConfigRef" {
+        fields.required("externalAuthConfigRef", diagnostics)
+    } else {
+        fields.optional("externalAuthConfigRef");
+        None
+    };
+    fields.finish(diagnostics);
+    if kind?.value == "discovered" {
+        return Some(Strategy::Discovered);
+    }
+    let reference = read_reference(reference, "externalAuthConfigRef", diagnostics)?;
+    let header = auths.header(&reference, namespace, diagnostics);
+    Some(Strategy::Given(header))
+}

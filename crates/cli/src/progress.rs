@@ -107,8 +107,12 @@ impl Lines {
                 let wait = duration(due.since(event.at));
                 print::err(format!("  … {} again in {wait}", name(call.step)));
             }
-            What::QuestionAsked { step, message, .. } => {
-                print::err(format!("  ? {}: {message}", name(*step)));
+            What::QuestionAsked {
+                step, message, url, ..
+            } => {
+                let url = url.as_ref().map(|url| format!(" {url}"));
+                let url = url.unwrap_or_default();
+                print::err(format!("  ? {}: {message}{url}", name(*step)));
             }
             What::Held { slot, reason } => {
                 print::err(format!("  ! {} is held: {reason}", name(slot.step)));
@@ -117,6 +121,7 @@ impl Lines {
             | What::RunEnded { .. }
             | What::AttemptEnded { .. }
             | What::Used { .. }
+            | What::CallAsked { .. }
             | What::ItemEnded { .. }
             | What::AnswerRefused { .. }
             | What::QuestionAnswered { .. }
@@ -155,10 +160,7 @@ pub(crate) fn duration(duration: Duration) -> String {
 pub(crate) fn waiting(standing: &Standing) {
     let run = &standing.run;
     for question in &standing.questions {
-        print::err(format!(
-            "run {run} waits for a person: {}",
-            question.message
-        ));
+        print::err(format!("run {run} waits for a person: {}", question.text()));
         print::err(format!(
             "  = help: onecall runs answer {run} {} key=value",
             question.step

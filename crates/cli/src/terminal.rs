@@ -229,6 +229,7 @@ mod tests {
             round: 2,
             message: "Deploy?".to_owned(),
             schema: schema.map(Arc::new),
+            url: None,
         };
         let mut script = Script(lines.to_vec(), Vec::new());
         let given = ask(&question, &mut script).unwrap();

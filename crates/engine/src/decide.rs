@@ -8,6 +8,7 @@ mod attempt;
 mod bounds;
 mod each;
 mod failure;
+mod inquire;
 mod mock;
 mod output;
 mod ready;
@@ -39,6 +40,12 @@ pub enum Input {
     },
     /// A call ended.
     Ended { call: CallId, outcome: Outcome },
+    /// A tool asks while its call is in flight; `key` tells its questions apart.
+    CallAsks {
+        call: CallId,
+        key: String,
+        request: Value,
+    },
     /// Time passed.
     Time,
     /// Somebody answered the question of a step. `round` names which asking was answered.
@@ -131,6 +138,7 @@ impl Decider<'_> {
             Input::Start { input, seed } => self.start(input, seed, None),
             Input::Repeat { input, seed, kept } => self.repeat(input, seed, kept),
             Input::Ended { call, outcome } => self.call_ended(call, outcome),
+            Input::CallAsks { call, key, request } => self.call_asks(call, key, request),
             Input::Time | Input::Resume => {}
             Input::Answer {
                 step,
@@ -175,6 +183,7 @@ impl Decider<'_> {
                 let what = match outcome {
                     Outcome::Returned(_) => "a result",
                     Outcome::Failed { .. } => "a failure",
+                    Outcome::Asks(_) => "a question",
                     Outcome::Unknown(Lost::Cancelled) => return,
                     Outcome::Unknown(_) => "a lost answer",
                 };
@@ -191,6 +200,7 @@ impl Decider<'_> {
             }
             Input::Start { .. }
             | Input::Repeat { .. }
+            | Input::CallAsks { .. }
             | Input::Time
             | Input::Cancel { .. }
             | Input::Resume

@@ -11,20 +11,21 @@ use crate::event::{Event, Lost, Outcome};
 use crate::evolve::evolve;
 use crate::identity::{CallId, RunId, Timestamp};
 use crate::journal::{Append, Journal, JournalError};
-use crate::limits::{INPUTS_PER_APPEND_MAX, PARK_AFTER_SECONDS};
+use crate::limits::{INPUTS_PER_APPEND_MAX, LIVE_QUESTIONS_MAX, PARK_AFTER_SECONDS};
 use crate::outstanding::next_due;
 use crate::state::State;
-use crate::world::{ToolCall, World};
+use crate::world::{Asker, LiveQuestion, ToolCall, World};
 use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture, FutureExt};
 use futures::stream::{FuturesUnordered, StreamExt};
 use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Sees every event after it was stored.
 pub trait Observer: Send + Sync {
@@ -71,12 +72,17 @@ pub async fn drive(
     inputs: mpsc::Receiver<Input>,
     surroundings: Surroundings,
 ) -> Result<Stopped, JournalError> {
+    let (ask, asked) = mpsc::channel(LIVE_QUESTIONS_MAX);
     let mut drive = Drive {
         state,
         surroundings,
         inputs,
         in_flight: FuturesUnordered::new(),
         handles: BTreeMap::new(),
+        ask,
+        asked,
+        replies: BTreeMap::new(),
+        questions_taken: 0,
         is_parking: false,
     };
     drive.take(first).await?;
@@ -89,6 +95,12 @@ struct Drive {
     inputs: mpsc::Receiver<Input>,
     in_flight: FuturesUnordered<BoxFuture<'static, (CallId, Result<Outcome, Aborted>)>>,
     handles: BTreeMap<CallId, AbortHandle>,
+    /// Given to each call, for what its tool asks meanwhile.
+    ask: mpsc::Sender<LiveQuestion>,
+    asked: mpsc::Receiver<LiveQuestion>,
+    /// Who waits for the answer, by call and key of the question.
+    replies: BTreeMap<(CallId, String), oneshot::Sender<Value>>,
+    questions_taken: u64,
     /// The run is about to be given back to the store; nothing new is taken in.
     is_parking: bool,
 }
@@ -151,6 +163,7 @@ impl Drive {
 
     /// Starts calls that are outstanding and not in flight, drops those no longer wanted.
     fn perform(&mut self) {
+        self.deliver_answers();
         self.handles.retain(|call, handle| {
             let is_wanted = self.state.calls.contains_key(call);
             if !is_wanted {
@@ -173,6 +186,8 @@ impl Drive {
                 arguments: Arc::clone(&open.arguments),
                 key: open.key.clone(),
                 deadline: open.deadline,
+                carried: open.carried.clone(),
+                asker: Asker::new(*id, self.ask.clone()),
             };
             let (handle, registration) = AbortHandle::new_pair();
             let world = Arc::clone(&self.surroundings.world);
@@ -190,6 +205,33 @@ impl Drive {
                 .push(Box::pin(async move { (id, work.await) }));
             self.handles.insert(id, handle);
         }
+    }
+
+    /// Gives what was answered to the calls that asked; a question that was not taken is dropped.
+    fn deliver_answers(&mut self) {
+        for ((call, key), reply) in std::mem::take(&mut self.replies) {
+            let asking = self.state.asking.get(&call.slot());
+            let Some(asking) = asking.filter(|asking| asking.call == call) else {
+                continue;
+            };
+            if let Some(answer) = asking.answers.get(&key) {
+                let _ = reply.send(answer.clone());
+            } else if asking.inquiry.requests.contains_key(&key) {
+                self.replies.insert((call, key), reply);
+            }
+        }
+    }
+
+    fn take_question(&mut self, question: LiveQuestion) -> Input {
+        let LiveQuestion {
+            call,
+            request,
+            reply,
+        } = question;
+        self.questions_taken += 1;
+        let key = self.questions_taken.to_string();
+        self.replies.insert((call, key.clone()), reply);
+        Input::CallAsks { call, key, request }
     }
 
     /// Waits for something to happen. `None`: nothing will, for now.
@@ -221,6 +263,7 @@ impl Drive {
             Some(ended) = self.in_flight.next(), if !self.in_flight.is_empty() => {
                 Self::ended(&mut self.handles, ended)
             }
+            Some(question) = self.asked.recv() => self.take_question(question),
             () = timer => Input::Time,
             () = park => {
                 // Whoever sends from now on is told so; what came in at this very moment is still taken.

@@ -8,7 +8,7 @@ use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{self, Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Ask, Call, Condition, Each};
+use onecall_workflow::step::{Call, Condition, Each};
 use onecall_workflow::workflow::OutputProperties;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -32,8 +32,12 @@ pub trait Evaluator: Send + Sync + Debug {
         payload: &Value,
     ) -> Result<Value, Failure>;
     fn message(&self, message: &Expression, scope: &dyn Scope) -> Result<String, Failure>;
-    /// The answer as the step will show it, or why it does not fit.
-    fn answer(&self, ask: &Ask, content: Option<Value>) -> Result<Option<Value>, String>;
+    /// The answer fitted to its schema, or why it does not fit.
+    fn answer(
+        &self,
+        schema: Option<&Value>,
+        content: Option<Value>,
+    ) -> Result<Option<Value>, String>;
     fn properties(
         &self,
         output: &OutputProperties,
@@ -94,8 +98,12 @@ impl Evaluator for PlanEvaluator {
         evaluate::text(message, scope).map_err(|fault| failure("message", &fault))
     }
 
-    fn answer(&self, ask: &Ask, content: Option<Value>) -> Result<Option<Value>, String> {
-        let Some(schema) = &ask.schema else {
+    fn answer(
+        &self,
+        schema: Option<&Value>,
+        content: Option<Value>,
+    ) -> Result<Option<Value>, String> {
+        let Some(schema) = schema else {
             return Ok(content);
         };
         let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
@@ -103,9 +111,6 @@ impl Evaluator for PlanEvaluator {
         let content = coercer.coerce(content);
         if let Some(fault) = coercer.validate(&content).first() {
             return Err(fault.to_string());
-        }
-        if ask.bare {
-            return Ok(content.get("value").cloned());
         }
         Ok(Some(content))
     }

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::identity::{CallId, RunId, Slot, Timestamp};
+use crate::inquiry::{AskedBy, Carried, Inquiry};
 use crate::usage::{Spent, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +32,15 @@ pub enum What {
         arguments: Arc<Value>,
         key: String,
         deadline: Option<Timestamp>,
+        /// Answers to what the tool asked before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        carried: Option<Arc<Carried>>,
+    },
+    /// The tool asks while its call is in flight.
+    CallAsked {
+        call: CallId,
+        key: String,
+        request: Arc<Value>,
     },
     AttemptEnded {
         call: CallId,
@@ -88,6 +98,12 @@ pub enum What {
         message: String,
         schema: Option<Arc<Value>>,
         deadline: Option<Timestamp>,
+        /// The backend that asks, where it is not the workflow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AskedBy>,
+        /// A page to visit in place of a form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
     },
     /// An answer did not fit the schema; the question is put again.
     AnswerRefused {
@@ -99,6 +115,9 @@ pub enum What {
         step: u32,
         round: u32,
         answer: Answer,
+        /// What goes back to the backend that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent: Option<Arc<Value>>,
     },
     /// The run waits for people only; a default time-out stands still.
     ClockStopped,
@@ -163,6 +182,8 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Arc<Value>>,
     },
+    /// The tool asks before it goes on; nothing has happened yet that a repeated call would not.
+    Asks(Arc<Inquiry>),
     /// Sent and not answered.
     Unknown(Lost),
 }
@@ -173,7 +194,7 @@ impl Outcome {
         match self {
             Self::Returned(result) => Some(result),
             Self::Failed { result, .. } => result.as_ref(),
-            Self::Unknown(_) => None,
+            Self::Asks(_) | Self::Unknown(_) => None,
         }
     }
 }
@@ -309,6 +330,7 @@ impl What {
         match self {
             Self::RunStarted { .. } => "run_started",
             Self::AttemptStarted { .. } => "attempt_started",
+            Self::CallAsked { .. } => "call_asked",
             Self::AttemptEnded { .. } => "attempt_ended",
             Self::Used { .. } => "used",
             Self::RetryAt { .. } => "retry_at",

@@ -3,12 +3,14 @@
 
 use crate::event::{Event, KeptStep, Lost, Outcome, Output, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
+use crate::inquiry::{Asking, Inquiry, Way};
 use crate::state::{
     Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
 };
 use crate::weight::weight;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Folds one event into the state.
 pub fn evolve(state: &mut State, event: &Event) {
@@ -17,7 +19,8 @@ pub fn evolve(state: &mut State, event: &Event) {
     match &event.what {
         What::RunStarted { .. } => run_started(state, event),
         What::AttemptStarted { .. } => attempt_started(state, event),
-        What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome),
+        What::CallAsked { .. } => call_asked(state, event),
+        What::AttemptEnded { call, outcome } => attempt_ended(state, *call, outcome, at),
         What::Used { total, .. } => state.spent = *total,
         What::RetryAt { call, due } => {
             state.waits.insert(call.slot(), Wait { due: *due });
@@ -34,9 +37,7 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::StepEnded { .. } => step_ended(state, event),
         What::QuestionAsked { .. } => question_asked(state, event),
         What::AnswerRefused { step, .. } => state.steps[*step as usize].answers_refused += 1,
-        What::QuestionAnswered { step, .. } => {
-            state.questions.remove(step);
-        }
+        What::QuestionAnswered { .. } => question_answered(state, event),
         What::ClockStopped => state.clock_stopped = Some(at),
         What::ClockStarted { deadline } => {
             state.clock_stopped = None;
@@ -44,18 +45,8 @@ pub fn evolve(state: &mut State, event: &Event) {
         }
         What::Held { slot, reason } => {
             let reason = reason.clone();
-            let others = state.held.range(Slot::of_step(slot.step)..);
-            let step_since = others
-                .take_while(|(other, _)| other.step == slot.step)
-                .map(|(_, held)| held.step_since)
-                .min()
-                .unwrap_or(at);
-            let held = Held {
-                reason,
-                since: at,
-                step_since,
-            };
-            state.held.insert(*slot, held);
+            state.held.insert(*slot, Held { reason, since: at });
+            stand_still(state, slot.step, at);
         }
         What::HeldResolved { slot, .. } => held_resolved(state, *slot, at),
         What::RemainingSkipped { step } => state.skipping_after = Some(*step),
@@ -65,6 +56,7 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.calls.clear();
             state.waits.clear();
             state.questions.clear();
+            state.asking.clear();
             state.held.clear();
         }
         What::DefaultUsed { .. } | What::CancelAsked { .. } | What::Note { .. } => {}
@@ -141,6 +133,8 @@ fn question_asked(state: &mut State, event: &Event) {
         message,
         schema,
         deadline,
+        by,
+        url,
     } = &event.what
     else {
         return;
@@ -152,7 +146,10 @@ fn question_asked(state: &mut State, event: &Event) {
         schema: schema.clone(),
         deadline: *deadline,
         asked: event.at,
+        by: by.clone(),
+        url: url.clone(),
     };
+    state.steps[*step as usize].questions_put = *round + 1;
     state.questions.insert(*step, question);
 }
 
@@ -162,6 +159,7 @@ fn attempt_started(state: &mut State, event: &Event) {
         arguments,
         key,
         deadline,
+        carried,
     } = &event.what
     else {
         return;
@@ -171,6 +169,7 @@ fn attempt_started(state: &mut State, event: &Event) {
         key: key.clone(),
         deadline: *deadline,
         started: event.at,
+        carried: carried.clone(),
     };
     open_call(state, *call, open);
 }
@@ -183,6 +182,9 @@ fn open_call(state: &mut State, call: CallId, open: OpenCall) {
         hold(state, &open.arguments);
     }
     state.waits.remove(&slot);
+    if state.asking.remove(&slot).is_some() {
+        go_on(state, slot, open.started);
+    }
     if call.item.is_none() {
         start_step(state, call.step, open.started, open.deadline);
         state.steps[call.step as usize].deadline = open.deadline;
@@ -200,11 +202,13 @@ fn open_call(state: &mut State, call: CallId, open: OpenCall) {
     if let Some(work) = work_of(state, slot) {
         work.attempts = call.attempt + 1;
         work.arguments = Some(Arc::clone(&open.arguments));
+        work.carried.clone_from(&open.carried);
     }
     state.calls.insert(call, open);
 }
 
-fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
+fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome, at: Timestamp) {
+    let slot = call.slot();
     state.calls.remove(&call);
     if let Some(result) = outcome.result() {
         hold(state, result);
@@ -212,7 +216,11 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
     if *outcome == Outcome::Unknown(Lost::Crash) {
         state.calls_made = state.calls_made.saturating_sub(1);
     }
-    let Some(work) = work_of(state, call.slot()) else {
+    forget_inquiry(state, slot, at);
+    if let Outcome::Asks(inquiry) = outcome {
+        start_asking(state, call, Inquiry::clone(inquiry), at);
+    }
+    let Some(work) = work_of(state, slot) else {
         return;
     };
     match outcome {
@@ -222,7 +230,9 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome) {
                 work.definite_failures += 1;
             }
             work.result.clone_from(result);
+            work.carried = None;
         }
+        Outcome::Asks(_) => work.asked += 1,
         Outcome::Unknown(Lost::Crash) => work.crashed += 1,
         Outcome::Unknown(_) => work.lost += 1,
     }
@@ -270,6 +280,8 @@ fn item_ended(state: &mut State, event: &Event) {
     state.waits.remove(&slot);
     state.held.remove(&slot);
     hold_output(state, output);
+    forget_inquiry(state, slot, event.at);
+    go_on(state, slot, event.at);
     let Some((each, index)) = item_of(state, slot) else {
         return;
     };
@@ -300,6 +312,7 @@ fn step_ended(state: &mut State, event: &Event) {
     let slots = |slot: &Slot| slot.step == *step;
     state.waits.retain(|slot, _| !slots(slot));
     state.held.retain(|slot, _| !slots(slot));
+    state.asking.retain(|slot, _| !slots(slot));
     state.calls.retain(|call, _| call.step != *step);
     state.questions.remove(step);
     state.ready.remove(step);
@@ -324,21 +337,112 @@ fn step_ended(state: &mut State, event: &Event) {
     }
 }
 
+fn call_asked(state: &mut State, event: &Event) {
+    let What::CallAsked { call, key, request } = &event.what else {
+        return;
+    };
+    let request = Value::clone(request);
+    if let Some(asking) = state.asking.get_mut(&call.slot()) {
+        if !asking.is_open() {
+            asking.since = event.at;
+        }
+        asking.inquiry.requests.insert(key.clone(), request);
+        stand_still(state, call.step, event.at);
+        return;
+    }
+    let requests = [(key.clone(), request)].into_iter().collect();
+    let inquiry = Inquiry {
+        requests,
+        state: None,
+        way: Way::Live,
+    };
+    start_asking(state, *call, inquiry, event.at);
+}
+
+fn start_asking(state: &mut State, call: CallId, inquiry: Inquiry, at: Timestamp) {
+    let asking = Asking {
+        call,
+        inquiry,
+        since: at,
+        answers: serde_json::Map::new(),
+    };
+    state.asking.insert(call.slot(), asking);
+    stand_still(state, call.step, at);
+}
+
+fn question_answered(state: &mut State, event: &Event) {
+    let What::QuestionAnswered { step, sent, .. } = &event.what else {
+        return;
+    };
+    state.steps[*step as usize].answers_refused = 0;
+    let Some(by) = state.questions.remove(step).and_then(|asked| asked.by) else {
+        return;
+    };
+    let slot = Slot {
+        step: *step,
+        item: by.item,
+    };
+    let (Some(asking), Some(sent)) = (state.asking.get_mut(&slot), sent) else {
+        return;
+    };
+    asking.answers.insert(by.key, Value::clone(sent));
+    if asking.is_open() {
+        return;
+    }
+    // A call in flight had its clock stopped while it waited.
+    let waited = event.at.since(asking.since);
+    if let Some(call) = state.calls.get_mut(&asking.call) {
+        call.deadline = call.deadline.map(|deadline| deadline.plus(waited));
+        later_item(state, slot, waited);
+        go_on(state, slot, event.at);
+    }
+}
+
+/// The tool of a slot asks nothing any more, answered or not.
+fn forget_inquiry(state: &mut State, slot: Slot, at: Timestamp) {
+    if state.asking.remove(&slot).is_none() {
+        return;
+    }
+    let is_its = |question: &OpenQuestion| {
+        let by = question.by.as_ref();
+        by.is_some_and(|by| by.item == slot.item)
+    };
+    if state.questions.get(&slot.step).is_some_and(is_its) {
+        state.questions.remove(&slot.step);
+    }
+    go_on(state, slot, at);
+}
+
+/// While people are waited for, the deadline of a step stands still.
+fn stand_still(state: &mut State, step: u32, at: Timestamp) {
+    let own = &mut state.steps[step as usize];
+    own.still_since.get_or_insert(at);
+}
+
+/// A slot waits for nobody any more; its step goes on once none of its slots does.
+fn go_on(state: &mut State, slot: Slot, at: Timestamp) {
+    if state.stands_still(slot.step) {
+        return;
+    }
+    let own = &mut state.steps[slot.step as usize];
+    if let Some(since) = own.still_since.take() {
+        own.deadline = own.deadline.map(|deadline| deadline.plus(at.since(since)));
+    }
+}
+
 /// The time a slot was held does not count against its deadlines.
 fn held_resolved(state: &mut State, slot: Slot, at: Timestamp) {
     let Some(held) = state.held.remove(&slot) else {
         return;
     };
-    let later = |deadline: &mut Option<Timestamp>, since: Timestamp| {
-        *deadline = deadline.map(|deadline| deadline.plus(at.since(since)));
-    };
-    // The loop around it stands still until its last held item is resolved.
-    let is_last = !state.is_held(slot.step);
-    if let Some(step) = state.steps.get_mut(slot.step as usize).filter(|_| is_last) {
-        later(&mut step.deadline, held.step_since);
-    }
+    go_on(state, slot, at);
+    later_item(state, slot, at.since(held.since));
+}
+
+fn later_item(state: &mut State, slot: Slot, waited: Duration) {
     if let Some((each, item)) = item_of(state, slot) {
-        later(&mut each.states[item].deadline, held.since);
+        let own = &mut each.states[item];
+        own.deadline = own.deadline.map(|deadline| deadline.plus(waited));
     }
 }
 

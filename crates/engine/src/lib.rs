@@ -11,6 +11,7 @@ pub mod event;
 pub mod evolve;
 pub mod failure;
 pub mod identity;
+pub mod inquiry;
 pub mod journal;
 pub mod limits;
 pub mod outstanding;

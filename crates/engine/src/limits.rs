@@ -12,6 +12,9 @@ pub const EVALUATION_BYTES_MAX: u64 = 64 * 1024;
 /// Limit: how often a question is put again after an answer that does not fit.
 pub const ANSWERS_REFUSED_MAX: u32 = 3;
 
+/// Limit: how often the tool of one step may ask before it goes on.
+pub const INQUIRIES_MAX: u32 = 20;
+
 /// Limit: how often a repeatable call is made again after its answer was lost on the way.
 pub const LOST_REPEATS_MAX: u32 = 3;
 
@@ -23,6 +26,9 @@ pub const RETRY_WAIT_FACTOR_MAX: u64 = 60;
 
 /// Limit: inputs folded into one append.
 pub const INPUTS_PER_APPEND_MAX: usize = 64;
+
+/// Limit: questions of calls in flight that wait to be taken by their run.
+pub const LIVE_QUESTIONS_MAX: usize = 32;
 
 /// A run with nothing but timers and questions outstanding is parked after this many seconds.
 pub const PARK_AFTER_SECONDS: u64 = 10;

@@ -33,9 +33,13 @@ pub fn next_due(state: &State) -> Option<Timestamp> {
     let steps = state
         .active
         .iter()
-        .filter(|step| !state.is_held(**step))
+        .filter(|step| !state.stands_still(**step))
         .filter_map(|step| state.step(*step).deadline);
-    let calls = state.calls.values().filter_map(|call| call.deadline);
+    let calls = state
+        .calls
+        .iter()
+        .filter(|(id, _)| !state.is_asking(id.slot()))
+        .filter_map(|(_, call)| call.deadline);
     let waits = state.waits.values().map(|wait| wait.due);
     let questions = state
         .questions

@@ -13,6 +13,7 @@ use crate::event::{Answer, Event, Outcome};
 use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
+use crate::inquiry::{Carried, Way};
 use crate::outstanding::next_due;
 use crate::state::State;
 use onecall_workflow::plan::Plan;
@@ -41,6 +42,8 @@ pub struct MadeCall {
     pub step: String,
     pub arguments: Arc<Value>,
     pub key: String,
+    /// Answers to what the tool asked before.
+    pub carried: Option<Arc<Carried>>,
 }
 
 impl Played {
@@ -69,6 +72,7 @@ pub fn play(plan: &Arc<Plan>, input: Value, script: &Script, evaluator: &dyn Eva
         coming: BTreeMap::new(),
         sequence: 0,
         in_flight: BTreeSet::new(),
+        mid_call: BTreeSet::new(),
         replies_used: BTreeMap::new(),
         asked: BTreeSet::new(),
         responses_used: BTreeMap::new(),
@@ -92,6 +96,10 @@ enum Coming {
         outcome: Outcome,
         is_stubborn: bool,
     },
+    Asks {
+        call: CallId,
+        request: Value,
+    },
     Answer {
         step: u32,
         round: u32,
@@ -109,6 +117,8 @@ struct Stage<'a> {
     coming: BTreeMap<(Timestamp, u64), Coming>,
     sequence: u64,
     in_flight: BTreeSet<CallId>,
+    /// Calls whose tool has asked in their middle.
+    mid_call: BTreeSet<CallId>,
     replies_used: BTreeMap<String, usize>,
     asked: BTreeSet<(u32, u32)>,
     responses_used: BTreeMap<u32, usize>,
@@ -152,6 +162,10 @@ impl Stage<'_> {
                 if is_wanted || is_stubborn {
                     self.take(Input::Ended { call, outcome });
                 }
+            }
+            Coming::Asks { call, request } => {
+                let key = format!("{}", self.sequence);
+                self.take(Input::CallAsks { call, key, request });
             }
             Coming::Answer {
                 step,
@@ -213,7 +227,7 @@ impl Stage<'_> {
         // Nothing reaches a process that is not there; its people ask and answer again later.
         let back = self.now.plus(down);
         self.coming
-            .retain(|_, coming| !matches!(coming, Coming::Reply { .. }));
+            .retain(|_, coming| !matches!(coming, Coming::Reply { .. } | Coming::Asks { .. }));
         let early: Vec<(Timestamp, u64)> = self
             .coming
             .range(..(back, 0))
@@ -258,13 +272,23 @@ impl Stage<'_> {
                     step,
                     arguments: Arc::clone(&open.arguments),
                     key: open.key.clone(),
+                    carried: open.carried.clone(),
                 };
                 (*id, call)
             })
             .collect();
+        let live = self.played.state.asking.values();
+        let answered: Vec<CallId> = live
+            .filter(|asking| asking.inquiry.way == Way::Live && !asking.is_open())
+            .map(|asking| asking.call)
+            .filter(|call| self.mid_call.remove(call))
+            .collect();
+        for call in answered {
+            self.reply_to(call);
+        }
         for (id, call) in fresh {
             self.in_flight.insert(id);
-            self.reply(&call);
+            self.reply_to(call.id);
             self.played.calls.push(call);
         }
         let asked: Vec<(u32, u32)> = self
@@ -281,11 +305,11 @@ impl Stage<'_> {
         }
     }
 
-    fn reply(&mut self, call: &MadeCall) {
-        let step = call.id.step;
-        let tool = self.played.state.plan.step(step as usize).call();
+    fn reply_to(&mut self, call: CallId) {
+        let step = self.played.state.step_name(call.step).to_owned();
+        let tool = self.played.state.plan.step(call.step as usize).call();
         let tool = tool.map_or("", |call| call.tool.as_str());
-        let Some((key, replies)) = self.script.replies(&call.step, call.id.item, tool) else {
+        let Some((key, replies)) = self.script.replies(&step, call.item, tool) else {
             let message = format!("nothing is scripted for tool `{tool}`");
             let outcome = Outcome::Failed {
                 failure: Failure::new(Code::ToolUnknown, message),
@@ -294,7 +318,7 @@ impl Stage<'_> {
             return self.bring(
                 self.now,
                 Coming::Reply {
-                    call: call.id,
+                    call,
                     outcome,
                     is_stubborn: false,
                 },
@@ -306,11 +330,16 @@ impl Stage<'_> {
             return;
         };
         *used += 1;
+        if let ReplyKind::AsksMeanwhile(request) = &reply.kind {
+            self.mid_call.insert(call);
+            let request = request.clone();
+            let at = self.now.plus(reply.after);
+            return self.bring(at, Coming::Asks { call, request });
+        }
         let Some(outcome) = reply.kind.outcome() else {
             return;
         };
         let mut at = self.now.plus(reply.after);
-        let call = call.id;
         let is_stubborn = reply.is_stubborn || !reply.again.is_empty();
         self.bring(
             at,

@@ -4,6 +4,7 @@
 use crate::event::{End, Output, Status};
 use crate::failure::Failure;
 use crate::identity::{CallId, RunId, Slot, Timestamp};
+use crate::inquiry::{AskedBy, Asking, Carried, Way};
 use crate::journal::{Mark, Phase};
 use crate::usage::Spent;
 use onecall_workflow::plan::Plan;
@@ -35,6 +36,8 @@ pub struct State {
     pub waits: BTreeMap<Slot, Wait>,
     /// Questions that wait for an answer, by step.
     pub questions: BTreeMap<u32, OpenQuestion>,
+    /// Slots whose tool asks something.
+    pub asking: BTreeMap<Slot, Asking>,
     /// Slots whose call has an unknown outcome that a person must resolve.
     pub held: BTreeMap<Slot, Held>,
     pub skipping_after: Option<u32>,
@@ -74,6 +77,10 @@ pub struct StepState {
     pub defaulted: bool,
     pub skip_reason: Option<String>,
     pub each: Option<Loop>,
+    /// Since when its deadline stands still, because people are waited for.
+    pub still_since: Option<Timestamp>,
+    /// How often a question was put.
+    pub questions_put: u32,
     /// How often the step's question was answered wrongly.
     pub answers_refused: u32,
 }
@@ -100,6 +107,10 @@ pub struct Work {
     pub lost: u32,
     /// Attempts that died with their process. They count neither as retries nor as lost on the way.
     pub crashed: u32,
+    /// Attempts that ended with a question of the tool.
+    pub asked: u32,
+    /// What the attempts carry since the tool was answered.
+    pub carried: Option<Arc<Carried>>,
     /// The last result, as the backend sent it.
     pub result: Option<Arc<Value>>,
 }
@@ -107,7 +118,7 @@ pub struct Work {
 impl Work {
     /// Attempts that count against the step's retries.
     pub fn attempts_counted(&self) -> u32 {
-        self.attempts.saturating_sub(self.crashed)
+        self.attempts.saturating_sub(self.crashed + self.asked)
     }
 }
 
@@ -166,6 +177,7 @@ pub struct OpenCall {
     pub key: String,
     pub deadline: Option<Timestamp>,
     pub started: Timestamp,
+    pub carried: Option<Arc<Carried>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -178,8 +190,6 @@ pub struct Wait {
 pub struct Held {
     pub reason: String,
     pub since: Timestamp,
-    /// Since when some call of the same step has been held without a break.
-    pub step_since: Timestamp,
 }
 
 #[derive(Clone, Debug)]
@@ -189,6 +199,10 @@ pub struct OpenQuestion {
     pub schema: Option<Arc<Value>>,
     pub deadline: Option<Timestamp>,
     pub asked: Timestamp,
+    /// The backend that asks, where it is not the workflow.
+    pub by: Option<AskedBy>,
+    /// A page to visit in place of a form.
+    pub url: Option<String>,
 }
 
 impl State {
@@ -218,6 +232,7 @@ impl State {
             calls: BTreeMap::new(),
             waits: BTreeMap::new(),
             questions: BTreeMap::new(),
+            asking: BTreeMap::new(),
             held: BTreeMap::new(),
             skipping_after: None,
             ended_steps: 0,
@@ -250,6 +265,7 @@ impl State {
             calls,
             waits,
             questions,
+            asking,
             held,
             skipping_after,
             ended_steps,
@@ -263,7 +279,7 @@ impl State {
             needs: _,
         } = self;
         let begun = (run, input, seed, started, started_text, deadline);
-        let open = (ready, active, calls, waits, questions, held);
+        let open = (ready, active, calls, waits, questions, asking, held);
         let counted = (skipping_after, ended_steps, calls_made, events);
         let used = (spent, data_bytes, largest_bytes);
         format!(
@@ -289,9 +305,31 @@ impl State {
         }
     }
 
-    /// Whether a call of the step waits for a person's decision.
-    pub fn is_held(&self, step: u32) -> bool {
+    /// Whether a call of the step waits for a person: for a decision, or for an answer to its tool.
+    pub fn stands_still(&self, step: u32) -> bool {
         self.held.keys().any(|slot| slot.step == step)
+            || self
+                .asking
+                .keys()
+                .any(|slot| slot.step == step && self.is_asking(*slot))
+    }
+
+    /// Whether the tool of a slot waits for an answer.
+    pub fn is_asking(&self, slot: Slot) -> bool {
+        self.asking.get(&slot).is_some_and(Asking::is_open)
+    }
+
+    /// What the next attempt of a slot carries back to the tool.
+    pub(crate) fn carried(&self, slot: Slot) -> Option<Arc<Carried>> {
+        let Some(asking) = self.asking.get(&slot) else {
+            return self.work(slot)?.carried.clone();
+        };
+        (asking.inquiry.way == Way::Repeated).then(|| {
+            Arc::new(Carried {
+                answers: asking.answers.clone(),
+                state: asking.inquiry.state.clone(),
+            })
+        })
     }
 
     /// The first moment at which the run has taken longer than its budget of time.
@@ -303,7 +341,7 @@ impl State {
     /// Nothing moves the run on but people and time.
     pub fn waits_for_people_only(&self) -> bool {
         self.end.is_none()
-            && self.calls.is_empty()
+            && self.calls.keys().all(|call| self.is_asking(call.slot()))
             && self.waits.is_empty()
             && !(self.questions.is_empty() && self.held.is_empty())
     }

@@ -176,6 +176,13 @@ fn question_page(
 ) -> String {
     let server = shared.server_info["name"].as_str().unwrap_or_default();
     let mut body = format!("<h1>{}</h1>", escape(&question.message));
+    if let Some(url) = &question.url {
+        let url = escape(url);
+        let _ = write!(
+            body,
+            "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
+        );
+    }
     let left = Duration::from_secs(link.expires.saturating_sub(seal::now()));
     let hours = left.as_secs().div_ceil(3600);
     let rows = [

@@ -2,11 +2,12 @@
 //! Where neither can be used, the call answers with a handle that says how else to answer.
 
 use crate::auth::Principal;
+use crate::call::Caller;
 use crate::follow::Terms;
 use crate::seal::{self, Purpose, RequestState, Sealer};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::RunId;
-use onecall_mcp::{RpcError, check_form, method};
+use onecall_mcp::{Era, RpcError, check_form, method};
 use onecall_runtime::questions::{AnswerError, Given};
 use onecall_runtime::runs::Asked;
 use rmcp::model::{ClientCapabilities, CustomRequest, ServerRequest};
@@ -20,8 +21,22 @@ pub(crate) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
+/// Whether the client can send its person to a page.
+pub(crate) fn shows_pages(capabilities: Option<&ClientCapabilities>) -> bool {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation.as_ref());
+    elicitation.is_some_and(|modes| modes.url.is_some())
+}
+
+/// Whether the client can put this question to its person.
+pub(crate) fn can_be_put(question: &Asked, caller: &Caller) -> bool {
+    if question.url.is_some() {
+        return caller.shows_pages;
+    }
+    caller.shows_forms && fits_form(question)
+}
+
 /// Whether the protocol's forms can hold this question.
-pub(crate) fn fits_form(question: &Asked) -> bool {
+fn fits_form(question: &Asked) -> bool {
     question
         .schema
         .as_ref()
@@ -29,17 +44,30 @@ pub(crate) fn fits_form(question: &Asked) -> bool {
 }
 
 /// The parameters of `elicitation/create`.
-fn form(question: &Asked) -> Value {
+fn parameters(question: &Asked, era: Era) -> Value {
+    if let Some(url) = &question.url {
+        let mut page = json!({ "mode": "url", "message": question.message, "url": url });
+        if era == Era::Legacy {
+            // 2025-11-25 wants one; nobody is told of the page's completion.
+            let id = format!("{}-{}", question.step, question.round);
+            page["elicitationId"] = Value::from(id);
+        }
+        return page;
+    }
     let schema = match &question.schema {
         Some(schema) => Value::clone(schema),
         None => json!({ "type": "object", "properties": {} }),
     };
-    json!({ "message": question.message, "requestedSchema": schema })
+    let mut form = json!({ "message": question.message, "requestedSchema": schema });
+    if era == Era::Modern {
+        form["mode"] = Value::from("form");
+    }
+    form
 }
 
 /// Asks in a session, on the stream of the call itself. `None`: the client did not answer the question.
 pub(crate) async fn elicit(peer: &Peer<RoleServer>, question: &Asked) -> Option<Given> {
-    let request = CustomRequest::new(method::ELICIT, Some(form(question)));
+    let request = CustomRequest::new(method::ELICIT, Some(parameters(question, Era::Legacy)));
     let answer = peer
         .send_request(ServerRequest::CustomRequest(request))
         .await;
@@ -60,8 +88,7 @@ pub(crate) fn input_required(
 ) -> Value {
     let mut requests = Map::new();
     for question in questions {
-        let mut params = form(question);
-        params["mode"] = Value::from("form");
+        let params = parameters(question, Era::Modern);
         let request = json!({ "method": method::ELICIT, "params": params });
         requests.insert(question.step.clone(), request);
     }

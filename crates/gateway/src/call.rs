@@ -30,6 +30,8 @@ pub(crate) struct Caller {
     pub(crate) watch: Watch,
     /// The client can show a form to its person.
     pub(crate) shows_forms: bool,
+    /// The client can send its person to a page.
+    pub(crate) shows_pages: bool,
 }
 
 /// Calls a published tool; the answer is a tool result, or an error of the protocol.

@@ -80,7 +80,7 @@ async fn at_rest(
     let forms: Vec<&Asked> = standing
         .questions
         .iter()
-        .filter(|question| caller.shows_forms && ask::fits_form(question))
+        .filter(|question| ask::can_be_put(question, caller))
         .collect();
     let Some(first) = forms.first() else {
         return Ok(Some(waiting(shared, standing, terms)));
@@ -147,7 +147,7 @@ fn waiting(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
     let run = &standing.run;
     let mut text = format!("run `{run}` waits for a person.");
     for question in &standing.questions {
-        let (step, message) = (&question.step, &question.message);
+        let (step, message) = (&question.step, question.text());
         let _ = write!(text, " Step `{step}` asks: {message}");
         if let Some(base) = &shared.base {
             let link = AnswerLink {

@@ -149,6 +149,7 @@ impl Handler {
                     progress: context.meta.get_progress_token(),
                     watch: self.watch(&context, era),
                     shows_forms: ask::shows_forms(context.client_capabilities().as_ref()),
+                    shows_pages: ask::shows_pages(context.client_capabilities().as_ref()),
                     peer: context.peer,
                 };
                 let called = call::call(&self.shared, request.params, &caller).await;

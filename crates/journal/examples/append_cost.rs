@@ -153,6 +153,7 @@ fn started(step: u64) -> Event {
             arguments: Arc::new(json!({"query": "a question of some length", "limit": 10})),
             key: format!("run-{step}-0-0123456789abcdef"),
             deadline: Some(now()),
+            carried: None,
         },
     }
 }

@@ -7,7 +7,7 @@ use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
-use onecall_backends::{BackendName, BackendState, Backends, Call, CallError};
+use onecall_backends::{BackendName, BackendState, Backends, Call, CallError, CallerId};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -35,6 +35,8 @@ pub struct Request {
     pub arguments: Value,
     pub meta: Map<String, Value>,
     pub principal: Option<String>,
+    /// Tells the connections of one client from those of others, where a backend keeps one for each.
+    pub client: Option<String>,
     pub labels: BTreeMap<String, String>,
     /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
     pub client_key: Option<String>,
@@ -47,6 +49,7 @@ impl Request {
             arguments,
             meta: Map::new(),
             principal: None,
+            client: None,
             labels: BTreeMap::new(),
             client_key: None,
         }
@@ -391,6 +394,8 @@ async fn start(
         world: LiveWorld {
             backends,
             trace: Trace::take(&mut request.meta),
+            caller: request.client.as_deref().map(caller_id),
+            takes_questions: durability != Durability::None,
         },
     };
     spawn(runtime, driving, channels);
@@ -433,6 +438,10 @@ pub(crate) struct Driving {
     pub(crate) world: LiveWorld,
 }
 
+pub(crate) fn caller_id(text: &str) -> CallerId {
+    CallerId(text.into())
+}
+
 /// Drives a run in a task of its own until it ends, is parked or the process leaves.
 pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::Channels) {
     let Driving {
@@ -446,6 +455,9 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         return;
     }
     runtime.inner.runs.insert(run.clone(), channels.live);
+    // A run whose client is not known has connections of its own.
+    let own = world.caller.is_none().then(|| caller_id(run.as_str()));
+    let backends = world.backends.clone();
     let surroundings = runtime.surroundings(durability, channels.telling, world);
     let runtime = runtime.clone();
     runtime.inner.tasks.clone().spawn(async move {
@@ -471,5 +483,8 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
             tracing::error!(%run, error = chain(&error), "cannot park the run");
         }
         runtime.inner.runs.remove(&run);
+        if let Some(own) = own {
+            backends.forget(&own).await;
+        }
     });
 }

@@ -122,7 +122,10 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
         .find(|(slot, _)| slot.step == index)
         .map(|(_, held)| &held.reason);
     let waiting = question
-        .map(|question| format!("asks: {}", question.message))
+        .map(|question| {
+            let url = question.url.as_ref().map(|url| format!(" {url}"));
+            format!("asks: {}{}", question.message, url.unwrap_or_default())
+        })
         .or_else(|| held.map(|reason| format!("held: {reason}")));
     let needs = state.plan.step(index as usize).needs.iter();
     StepHistory {
@@ -215,6 +218,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         | What::RetryAt { .. }
         | What::Mocked { .. }
         | What::ItemsAre { .. }
+        | What::CallAsked { .. }
         | What::QuestionAsked { .. }
         | What::QuestionAnswered { .. }
         | What::ClockStopped

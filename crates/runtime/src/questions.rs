@@ -272,6 +272,7 @@ fn verdict(
             step: answered,
             round: at,
             answer,
+            ..
         } if (*answered, *at) == (step, round) => {
             let same = answer.action == given.action
                 && (given.action != AnswerAction::Accept || answer.content == given.content);

@@ -46,6 +46,18 @@ pub struct Asked {
     pub round: u32,
     pub message: String,
     pub schema: Option<Arc<Value>>,
+    /// A page to visit in place of a form.
+    pub url: Option<String>,
+}
+
+impl Asked {
+    /// The message, and the page it sends to.
+    pub fn text(&self) -> String {
+        match &self.url {
+            Some(url) => format!("{} {url}", self.message),
+            None => self.message.clone(),
+        }
+    }
 }
 
 /// Events of a run with the names of its steps.
@@ -150,6 +162,7 @@ pub(crate) fn standing_of(state: &State) -> Standing {
         round: question.round,
         message: question.message.clone(),
         schema: question.schema.clone(),
+        url: question.url.clone(),
     });
     Standing {
         run: state.run.clone(),

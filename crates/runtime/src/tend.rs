@@ -172,6 +172,8 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             backends: runtime.content().backends.clone(),
             // The trace of the call that began it was of another process.
             trace: Trace::default(),
+            caller: None,
+            takes_questions: true,
         },
     };
     calls::spawn(runtime, driving, channels);

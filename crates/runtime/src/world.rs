@@ -1,42 +1,52 @@
 //! The live world of the engine: backends, the system clock, the timer of the async runtime.
 
+use crate::calls::caller_id;
 use crate::trace::Trace;
 use futures::future::BoxFuture;
-use onecall_backends::{BackendName, Backends, Call, CallError};
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, Question};
 use onecall_engine::event::{Lost, Outcome};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
-use onecall_engine::world::{ToolCall, World};
-use onecall_mcp::{CallAnswer, meta};
-use serde_json::Value;
+use onecall_engine::inquiry::{Inquiry, Way};
+use onecall_engine::world::{Asker, ToolCall, World};
+use onecall_mcp::limits::INPUT_REQUESTS_MAX;
+use onecall_mcp::{CallAnswer, RpcError, code, meta, method};
+use serde_json::{Map, Value, json};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
+
+/// Limit: questions of one call that wait to be taken.
+const QUESTIONS_MAX: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LiveWorld {
     pub(crate) backends: Backends,
     pub(crate) trace: Trace,
+    /// Whose connection is used where a backend keeps one for each client; else the run has its own.
+    pub(crate) caller: Option<CallerId>,
+    /// Somebody can answer what a tool asks, since the run is stored.
+    pub(crate) takes_questions: bool,
 }
 
 impl World for LiveWorld {
     fn call(&self, call: ToolCall) -> BoxFuture<'static, Outcome> {
-        let backends = self.backends.clone();
-        let trace = self.trace.clone();
-        let timeout = call.deadline.map(|deadline| deadline.since(now()));
+        let world = self.clone();
         Box::pin(async move {
             let backend = BackendName::from(call.tool.backend.as_str());
-            let mut request = Call::new(call.tool.original.clone(), Value::clone(&call.arguments))
-                .with_key(&call.key);
-            request
-                .meta
-                .insert(meta::RUN.to_owned(), Value::from(call.run.as_str()));
-            request
-                .meta
-                .insert(meta::STEP.to_owned(), Value::from(call.step));
-            trace.write(&mut request.meta);
-            // The decider owns the deadline; this one only keeps a lost timer from leaking a call.
-            request.timeout = timeout.map(|timeout| timeout + Duration::from_secs(1));
-            outcome(backends.call(&backend, request).await)
+            let (sink, questions) = mpsc::channel(QUESTIONS_MAX);
+            let asker = call.asker.clone();
+            let own = || caller_id(call.run.as_str());
+            let caller = world.caller.unwrap_or_else(own);
+            let mut request = request_of(call);
+            world.trace.write(&mut request.meta);
+            request.caller = Some(caller);
+            request.takes_questions = world.takes_questions;
+            request.asker = world.takes_questions.then_some(sink);
+            let calling = pin!(world.backends.call(&backend, request));
+            outcome(answering(calling, &asker, questions).await)
         })
     }
 
@@ -57,22 +67,87 @@ pub fn now() -> Timestamp {
     Timestamp::from_micros(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
+fn request_of(call: ToolCall) -> Call {
+    let timeout = call.deadline.map(|deadline| deadline.since(now()));
+    let mut request = Call::new(
+        call.tool.original.clone(),
+        Arc::unwrap_or_clone(call.arguments),
+    )
+    .with_key(&call.key);
+    let meta = &mut request.meta;
+    meta.insert(meta::RUN.to_owned(), Value::from(call.run.as_str()));
+    meta.insert(meta::STEP.to_owned(), Value::from(call.step));
+    // The decider owns the deadline; this one only keeps a lost timer from leaking a call.
+    request.timeout = timeout.map(|timeout| timeout + Duration::from_secs(1));
+    if let Some(carried) = call.carried {
+        request.input_responses = Some(carried.answers.clone());
+        request.request_state.clone_from(&carried.state);
+    }
+    request
+}
+
+/// Makes a call, and puts what its tool asks meanwhile to the run.
+async fn answering<T>(
+    mut calling: Pin<&mut impl Future<Output = T>>,
+    asker: &Asker,
+    mut questions: mpsc::Receiver<Question>,
+) -> T {
+    let mut asked = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            answer = &mut calling => return answer,
+            Some(question) = questions.recv() => asked.push(put(asker, question)),
+            Some(()) = asked.next(), if !asked.is_empty() => {}
+        }
+    }
+}
+
+/// A question that the run does not take is refused by dropping its reply.
+async fn put(asker: &Asker, question: Question) {
+    let request = json!({ "method": question.method, "params": question.params });
+    if let Some(answer) = asker.ask(request).await {
+        let _ = question.reply.send(answer);
+    }
+}
+
 fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
     match answer {
         Ok(CallAnswer::Complete(result)) => match result.parse() {
             Ok(output) => Outcome::Returned(Arc::new(Value::Object(output.into_object()))),
             Err(error) => definite(Code::TransportProtocol, error.to_string()),
         },
-        Ok(CallAnswer::InputRequired(_)) => definite(
-            Code::ToolProtocol,
-            "the tool asks a question of its own, which a step cannot answer yet",
-        ),
+        Ok(CallAnswer::InputRequired(asked)) => Outcome::Asks(Arc::new(Inquiry {
+            requests: asked.requests,
+            state: asked.request_state,
+            way: Way::Repeated,
+        })),
         Ok(CallAnswer::Task(_)) => definite(
             Code::ToolProtocol,
             "the tool answers with a task, which a step cannot follow yet",
         ),
+        Err(CallError::Rpc { error, .. }) if error.code == code::URL_ELICITATION => {
+            consent(&error).unwrap_or_else(|| definite(Code::ToolProtocol, error.to_string()))
+        }
         Err(error) => failed(&error),
     }
+}
+
+/// A server of 2025-11-25 that wants pages visited before the call is made again.
+fn consent(error: &RpcError) -> Option<Outcome> {
+    let wanted = error.data.as_ref()?.get("elicitations")?.as_array()?;
+    let wanted: Vec<_> = wanted.iter().take(INPUT_REQUESTS_MAX).collect();
+    let requests = (1..).zip(wanted).map(|(number, params)| {
+        let request = json!({ "method": method::ELICIT, "params": params });
+        (format!("page-{number}"), request)
+    });
+    let requests: Map<String, Value> = requests.collect();
+    (!requests.is_empty()).then(|| {
+        Outcome::Asks(Arc::new(Inquiry {
+            requests,
+            state: None,
+            way: Way::Consent,
+        }))
+    })
 }
 
 fn failed(error: &CallError) -> Outcome {

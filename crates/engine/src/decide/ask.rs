@@ -5,6 +5,7 @@ use crate::event::{Answer, AnswerAction, Output, What};
 use crate::failure::{Code, Failure};
 use crate::identity::Slot;
 use crate::limits::ANSWERS_REFUSED_MAX;
+use crate::state::OpenQuestion;
 use onecall_workflow::policy::Refusal;
 use onecall_workflow::step::{Action, Ask, Shape};
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ impl Decider<'_> {
                     message,
                     schema,
                     deadline,
+                    by: None,
+                    url: None,
                 });
             }
         }
@@ -46,6 +49,10 @@ impl Decider<'_> {
             );
             return self.emit(What::Note { text });
         }
+        if let Some(by) = question.by.clone() {
+            let question = question.clone();
+            return self.inquiry_answered(step, &question, &by, answer);
+        }
         let round = question.round;
         let Action::Ask(ask) = &plan.step(step as usize).action else {
             return;
@@ -53,13 +60,21 @@ impl Decider<'_> {
         if answer.action != AnswerAction::Accept {
             return self.refused(step, round, ask, answer.action);
         }
-        match self.evaluator.answer(ask, answer.content.clone()) {
-            Ok(shown) => {
+        match self
+            .evaluator
+            .answer(ask.schema.as_ref(), answer.content.clone())
+        {
+            Ok(content) => {
                 self.emit(What::QuestionAnswered {
                     step,
                     round,
                     answer,
+                    sent: None,
                 });
+                let shown = match content {
+                    Some(content) if ask.bare => content.get("value").cloned(),
+                    content => content,
+                };
                 let output = output_of(ask, AnswerAction::Accept, shown);
                 self.step_completed(step, output);
             }
@@ -77,20 +92,29 @@ impl Decider<'_> {
         if self.state.step(step).answers_refused > ANSWERS_REFUSED_MAX {
             return self.refused(step, round, ask, AnswerAction::Cancel);
         }
-        let Some(question) = self.state.questions.get(&step).cloned() else {
-            return;
-        };
+        if let Some(question) = self.state.questions.get(&step).cloned() {
+            self.put_again(step, question);
+        }
+    }
+
+    pub(super) fn put_again(&mut self, step: u32, question: OpenQuestion) {
         self.emit(What::QuestionAsked {
             step,
-            round: round + 1,
+            round: question.round + 1,
             message: question.message,
             schema: question.schema,
             deadline: question.deadline,
+            by: question.by,
+            url: question.url,
         });
     }
 
     /// Nobody answered in time.
     pub(super) fn question_timed_out(&mut self, step: u32) {
+        let open = self.state.questions.get(&step);
+        if let Some(by) = open.and_then(|question| question.by.clone()) {
+            return self.inquiry_timed_out(step, &by);
+        }
         let plan = Arc::clone(&self.state.plan);
         let Action::Ask(ask) = &plan.step(step as usize).action else {
             return;
@@ -112,6 +136,7 @@ impl Decider<'_> {
             step,
             round,
             answer,
+            sent: None,
         });
         let shown = if ask.bare {
             default.get("value").unwrap_or(default)
@@ -135,6 +160,7 @@ impl Decider<'_> {
             step,
             round,
             answer,
+            sent: None,
         });
         let (policy, code, words) = match action {
             AnswerAction::Decline => (ask.on_decline, Code::DeclinedQuestion, "was declined"),

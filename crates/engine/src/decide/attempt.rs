@@ -30,6 +30,11 @@ impl Decider<'_> {
         self.attempt(slot, is_first);
     }
 
+    /// Everything the tool asked is answered: the call is repeated with the answers, on a fresh clock.
+    pub(super) fn repeat_answered(&mut self, slot: Slot) {
+        self.attempt(slot, true);
+    }
+
     /// `is_fresh`: the clock of the slot starts now.
     fn attempt(&mut self, slot: Slot, is_fresh: bool) {
         let plan = Arc::clone(&self.state.plan);
@@ -65,6 +70,7 @@ impl Decider<'_> {
             arguments,
             key,
             deadline,
+            carried: self.state.carried(slot),
         });
     }
 
@@ -111,8 +117,11 @@ impl Decider<'_> {
         match outcome {
             Outcome::Returned(result) => self.returned(slot, &result),
             Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
+            Outcome::Asks(inquiry) => self.inquired(slot, &inquiry),
             Outcome::Unknown(lost) => self.attempt_lost(slot, &lost),
         }
+        // A tool that had asked in the middle of its call asks no longer; another item may.
+        self.ask_next(slot.step);
         self.keep_budget(slot);
     }
 

@@ -68,8 +68,11 @@ impl Decider<'_> {
         let step = state
             .active
             .iter()
-            .find(|step| !state.is_held(**step) && is_due(state.step(**step).deadline));
-        let call = state.calls.iter().find(|(_, call)| is_due(call.deadline));
+            .find(|step| !state.stands_still(**step) && is_due(state.step(**step).deadline));
+        let call = state
+            .calls
+            .iter()
+            .find(|(id, call)| !state.is_asking(id.slot()) && is_due(call.deadline));
         let retry = state.waits.iter().find(|(_, wait)| wait.due <= due);
         question
             .map(|(step, _)| Due::Question(*step))
@@ -114,7 +117,7 @@ impl Decider<'_> {
         self.slot_failed(call.slot(), Failure::new(Code::TimeoutStep, message));
     }
 
-    fn lose_calls(&mut self, is_lost: impl Fn(CallId) -> bool) {
+    pub(super) fn lose_calls(&mut self, is_lost: impl Fn(CallId) -> bool) {
         let calls: Vec<CallId> = self
             .state
             .calls

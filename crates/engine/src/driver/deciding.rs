@@ -95,6 +95,7 @@ fn is_large(input: &Input) -> bool {
             resolution: Resolution::Result(value),
             ..
         } => value,
+        Input::CallAsks { request, .. } => request,
         Input::Ended { .. }
         | Input::Resolve { .. }
         | Input::Time

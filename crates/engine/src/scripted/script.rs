@@ -3,6 +3,7 @@
 use crate::event::{Answer, AnswerAction, Lost, Outcome, Resolution};
 use crate::failure::{Code, Failure};
 use crate::identity::{RunId, Timestamp};
+use crate::inquiry::Inquiry;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,6 +57,10 @@ pub enum ReplyKind {
     Fails(Failure),
     /// The connection breaks after the call was sent.
     Lost(String),
+    /// The tool asks before it goes on.
+    Asks(Inquiry),
+    /// The tool asks `{method, params}` in the middle of the call; the reply comes once it is answered.
+    AsksMeanwhile(Value),
     /// No answer, ever.
     Silence,
 }
@@ -71,7 +76,8 @@ impl ReplyKind {
             Self::Lost(reason) => Some(Outcome::Unknown(Lost::Connection {
                 reason: reason.clone(),
             })),
-            Self::Silence => None,
+            Self::Asks(inquiry) => Some(Outcome::Asks(Arc::new(inquiry.clone()))),
+            Self::AsksMeanwhile(_) | Self::Silence => None,
         }
     }
 }

@@ -40,7 +40,7 @@ impl<F: Fn(&dyn Scope) + Send + Sync> Evaluator for Arguments<F> {
     fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
         Ok(String::new())
     }
-    fn answer(&self, _: &Ask, content: Option<Value>) -> Result<Option<Value>, String> {
+    fn answer(&self, _: Option<&Value>, content: Option<Value>) -> Result<Option<Value>, String> {
         Ok(content)
     }
     fn properties(

@@ -18,6 +18,7 @@ fn answered() -> Event {
                 content: None,
                 defaulted: false,
             },
+            sent: None,
         },
     }
 }

@@ -3,6 +3,7 @@
 use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::event::{Answer, AnswerAction, Resolution};
 use onecall_engine::failure::Code;
+use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::scripted::{Incident, Reply, ReplyKind, Response, Script};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Budget;
@@ -127,6 +128,8 @@ fn reply(value: &Value) -> Read<Reply> {
             "error" => Some(Reply::error(&text(value))),
             "lost" => Some(Reply::new(ReplyKind::Lost(text(value)))),
             "silent" => Some(Reply::new(ReplyKind::Silence)),
+            "asks" => Some(Reply::new(ReplyKind::Asks(inquiry(entries)?))),
+            "asks_meanwhile" => Some(Reply::new(ReplyKind::AsksMeanwhile(request(value)))),
             "fail" => {
                 let name = text(value);
                 let code = Code::ALL.iter().find(|code| code.as_str() == name);
@@ -147,11 +150,34 @@ fn reply(value: &Value) -> Read<Reply> {
             "again" => reply.again = list(value).iter().map(duration).collect::<Read<_>>()?,
             "stubborn" => reply.is_stubborn = true,
             "structured" | "text" | "result" | "error" | "lost" | "silent" | "fail" | "rpc"
-            | "message" => {}
+            | "message" | "asks" | "asks_meanwhile" | "state" | "way" => {}
             other => return Err(format!("an answer of a tool has no `{other}`")),
         }
     }
     Ok(reply)
+}
+
+/// `asks` maps keys to questions; `state` goes back with the answers, `way: consent` takes none back.
+fn inquiry(entries: &Map<String, Value>) -> Read<Inquiry> {
+    let asked = object(entries.get("asks").unwrap_or(&Value::Null))?.iter();
+    Ok(Inquiry {
+        requests: asked
+            .map(|(key, params)| (key.clone(), request(params)))
+            .collect(),
+        state: entries.get("state").map(text),
+        way: match entries.get("way").and_then(Value::as_str) {
+            Some("consent") => Way::Consent,
+            _ => Way::Repeated,
+        },
+    })
+}
+
+/// A request as a backend sends it; parameters alone mean a question to a person.
+fn request(value: &Value) -> Value {
+    if value.get("method").is_some() {
+        return value.clone();
+    }
+    json!({ "method": onecall_mcp::method::ELICIT, "params": value })
 }
 
 fn response(value: &Value) -> Read<Response> {

@@ -137,7 +137,16 @@ fn calls(played: &Played) -> Vec<String> {
     let calls = played.calls.iter().map(|call| {
         let at = duration(call.at.since(played.state.started));
         let slot = name(&played.state, call.id.slot());
-        format!("{at} {slot} {}", call.arguments)
+        let carried = call.carried.as_ref().map(|carried| {
+            let answers = Value::Object(carried.answers.clone());
+            let state = carried.state.as_deref().unwrap_or("nothing");
+            format!(" with {answers} and {state}")
+        });
+        format!(
+            "{at} {slot} {}{}",
+            call.arguments,
+            carried.unwrap_or_default()
+        )
     });
     calls.collect()
 }
@@ -190,6 +199,15 @@ fn step_end(what: &What) -> String {
     format!("{}{default}{}", status.as_str(), why.unwrap_or_default())
 }
 
+fn outcome_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Returned(_) => "returned".to_owned(),
+        Outcome::Failed { failure, .. } => format!("failed {}", failure.code),
+        Outcome::Asks(_) => "asks".to_owned(),
+        Outcome::Unknown(lost) => format!("unknown {lost:?}"),
+    }
+}
+
 fn line(state: &State, event: &Event) -> String {
     let step_name = |step: u32| state.step_name(step);
     match &event.what {
@@ -197,13 +215,9 @@ fn line(state: &State, event: &Event) -> String {
         What::AttemptStarted {
             call, arguments, ..
         } => format!("{} called {arguments}", name(state, call.slot())),
+        What::CallAsked { call, .. } => format!("{} asks meanwhile", name(state, call.slot())),
         What::AttemptEnded { call, outcome } => {
-            let what = match outcome {
-                Outcome::Returned(_) => "returned".to_owned(),
-                Outcome::Failed { failure, .. } => format!("failed {}", failure.code),
-                Outcome::Unknown(lost) => format!("unknown {lost:?}"),
-            };
-            format!("{} {what}", name(state, call.slot()))
+            format!("{} {}", name(state, call.slot()), outcome_words(outcome))
         }
         What::Used { call, total, .. } => format!(
             "{} used, in all {} and {} tokens",

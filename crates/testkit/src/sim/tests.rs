@@ -15,7 +15,7 @@ use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Ask, Call, Condition, Each};
+use onecall_workflow::step::{Call, Condition, Each};
 use onecall_workflow::workflow::OutputProperties;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ impl Evaluator for Erring {
     fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
         broken()
     }
-    fn answer(&self, _: &Ask, _: Option<Value>) -> Result<Option<Value>, String> {
+    fn answer(&self, _: Option<&Value>, _: Option<Value>) -> Result<Option<Value>, String> {
         Err("evaluated".to_owned())
     }
     fn properties(

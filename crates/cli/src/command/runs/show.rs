@@ -140,6 +140,7 @@ fn attempt_line(attempt: &AttemptHistory, from: Timestamp) -> String {
         None => "in flight".to_owned(),
         Some(Outcome::Returned(_)) => "returned".to_owned(),
         Some(Outcome::Failed { failure, .. }) => format!("failed: {}", failure.code),
+        Some(Outcome::Asks(_)) => "asked a question".to_owned(),
         Some(Outcome::Unknown(lost)) => format!("unknown outcome: {lost:?}"),
     };
     format!(

@@ -1,0 +1,111 @@
+//! Questions of a backend on their way to the caller. While one is open, the time-out of its call
+//! stands still: nobody blames a backend for a person's patience.
+
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use std::time::Duration;
+
+use crate::call::{Question, QuestionSink};
+
+/// Where the questions of one call go.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker {
+    sink: QuestionSink,
+    open: watch::Sender<usize>,
+}
+
+impl Asker {
+    pub(crate) fn new(sink: QuestionSink) -> Self {
+        Self {
+            sink,
+            open: watch::Sender::new(0),
+        }
+    }
+
+    /// Puts a question and waits for the result object; `None` where nobody takes it.
+    pub(crate) async fn ask(&self, method: String, params: Value) -> Option<Value> {
+        let (reply, answer) = oneshot::channel();
+        let question = Question {
+            method,
+            params,
+            reply,
+        };
+        let _open = Open::new(&self.open);
+        self.sink.try_send(question).ok()?;
+        answer.await.ok()
+    }
+}
+
+/// One open question.
+struct Open<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Open<'a> {
+    fn new(open: &'a watch::Sender<usize>) -> Self {
+        open.send_modify(|count| *count += 1);
+        Self(open)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Does the work within a time in which no question is open. `None`: the time is over.
+pub(crate) async fn within<T>(
+    after: Duration,
+    asker: Option<&Asker>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let Some(asker) = asker else {
+        return tokio::time::timeout(after, work).await.ok();
+    };
+    tokio::pin!(work);
+    let mut open = asker.open.subscribe();
+    let mut left = after;
+    loop {
+        let began = Instant::now();
+        tokio::select! {
+            done = &mut work => return Some(done),
+            () = tokio::time::sleep(left) => return None,
+            _ = open.wait_for(|open| *open > 0) => {}
+        }
+        left = left.saturating_sub(began.elapsed());
+        tokio::select! {
+            done = &mut work => return Some(done),
+            _ = open.wait_for(|open| *open == 0) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_person_does_not_count() {
+        let (sink, mut questions) = mpsc::channel(1);
+        let asker = Asker::new(sink);
+        let second = Duration::from_secs(1);
+        let work = async {
+            tokio::time::sleep(second / 2).await;
+            let answer = asker.ask("m".to_owned(), json!({})).await;
+            tokio::time::sleep(second / 4).await;
+            answer
+        };
+        let person = async {
+            let question = questions.recv().await.unwrap();
+            tokio::time::sleep(second * 100).await;
+            question.reply.send(json!(1)).unwrap();
+        };
+        let (done, ()) = tokio::join!(within(second, Some(&asker), work), person);
+        assert_eq!(done, Some(Some(json!(1))));
+        let slow = tokio::time::sleep(second * 2);
+        assert_eq!(within(second, Some(&asker), slow).await, None);
+    }
+}

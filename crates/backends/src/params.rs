@@ -1,0 +1,252 @@
+//! Parameters of an outgoing request, written straight into its text: a call's arguments are
+//! serialized once, and what every modern request carries is prepared once for a connection.
+
+use onecall_mcp::{Revision, TASKS_EXTENSION, meta, mirrored};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use crate::call::{Call, Takes};
+
+/// What a modern request carries in `_meta`, for one connection.
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    revision: Revision,
+    client_info: Box<RawValue>,
+    /// By what the caller takes: nothing, forms, pages, both.
+    capabilities: [Box<RawValue>; 4],
+}
+
+/// The parameters of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params<'a> {
+    body: Body<'a>,
+    stamp: Option<(&'a Stamp, Takes)>,
+    progress_token: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Body<'a> {
+    Call {
+        call: &'a Call,
+        arguments: &'a RawValue,
+        is_task: bool,
+    },
+    Other(&'a Value),
+}
+
+impl Stamp {
+    pub(crate) fn new(revision: Revision, client_info: &Value) -> Self {
+        let raw = |value: &Value| to_raw_value(value).expect("a JSON value is JSON");
+        let capabilities = [(false, false), (true, false), (false, true), (true, true)];
+        Self {
+            revision,
+            client_info: raw(client_info),
+            capabilities: capabilities
+                .map(|(forms, pages)| raw(&capabilities_of(Takes { forms, pages }, true))),
+        }
+    }
+
+    fn capabilities(&self, takes: Takes) -> &RawValue {
+        &self.capabilities[usize::from(takes.forms) + 2 * usize::from(takes.pages)]
+    }
+}
+
+/// What we declare: who takes questions can be asked. Tasks are followed for every caller.
+pub(crate) fn capabilities_of(takes: Takes, with_tasks: bool) -> Value {
+    let mut capabilities = json!({});
+    if takes.forms || takes.pages {
+        let modes = [("form", takes.forms), ("url", takes.pages)];
+        let modes = modes.into_iter().filter(|(_, is_taken)| *is_taken);
+        let modes: Map<String, Value> = modes.map(|(mode, _)| (mode.into(), json!({}))).collect();
+        capabilities["elicitation"] = Value::Object(modes);
+    }
+    if with_tasks {
+        capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+    }
+    capabilities
+}
+
+impl<'a> Params<'a> {
+    /// Parameters that are complete as they stand.
+    pub(crate) fn plain(params: &'a Value) -> Self {
+        Self {
+            body: Body::Other(params),
+            stamp: None,
+            progress_token: None,
+        }
+    }
+
+    /// `is_task` asks a server of 2025-11-25 to make a task of the call.
+    pub(crate) fn call(call: &'a Call, arguments: &'a RawValue, is_task: bool) -> Self {
+        Self {
+            body: Body::Call {
+                call,
+                arguments,
+                is_task,
+            },
+            stamp: None,
+            progress_token: None,
+        }
+    }
+
+    pub(crate) fn stamped(self, stamp: Option<&'a Stamp>, takes: Takes) -> Self {
+        Self {
+            stamp: stamp.map(|stamp| (stamp, takes)),
+            ..self
+        }
+    }
+
+    /// The request as text; `has_progress` asks for progress under the request's own id.
+    pub(crate) fn text(self, id: i64, method: &str, has_progress: bool) -> String {
+        let params = Self {
+            progress_token: has_progress.then_some(id),
+            ..self
+        };
+        onecall_mcp::request_text(id, method, &params)
+    }
+
+    /// What the header `Mcp-Name` repeats.
+    pub(crate) fn mirrored(&self, method: &str) -> Option<&'a str> {
+        match self.body {
+            Body::Call { call, .. } => Some(&call.tool),
+            Body::Other(params) => mirrored(method, params),
+        }
+    }
+
+    fn meta(&self) -> Meta<'a> {
+        let given = match self.body {
+            Body::Call { call, .. } => Some(&call.meta),
+            Body::Other(params) => params.get("_meta").and_then(Value::as_object),
+        };
+        Meta {
+            given,
+            stamp: self.stamp,
+            progress_token: self.progress_token,
+        }
+    }
+}
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.body {
+            Body::Call {
+                call,
+                arguments,
+                is_task,
+            } => {
+                map.serialize_entry("name", &call.tool)?;
+                map.serialize_entry("arguments", arguments)?;
+                if let Some(answers) = &call.input_responses {
+                    map.serialize_entry("inputResponses", answers)?;
+                }
+                if let Some(state) = &call.request_state {
+                    map.serialize_entry("requestState", state)?;
+                }
+                if is_task {
+                    map.serialize_entry("task", &json!({}))?;
+                }
+            }
+            Body::Other(params) => {
+                for (key, value) in params.as_object().into_iter().flatten() {
+                    if key != "_meta" {
+                        map.serialize_entry(key, value)?;
+                    }
+                }
+            }
+        }
+        let meta = self.meta();
+        if !meta.is_empty() {
+            map.serialize_entry("_meta", &meta)?;
+        }
+        map.end()
+    }
+}
+
+/// `_meta`: what the caller gave, then what the protocol wants, which wins.
+struct Meta<'a> {
+    given: Option<&'a Map<String, Value>>,
+    stamp: Option<(&'a Stamp, Takes)>,
+    progress_token: Option<i64>,
+}
+
+impl Meta<'_> {
+    fn is_empty(&self) -> bool {
+        self.stamp.is_none()
+            && self.progress_token.is_none()
+            && self.given.is_none_or(Map::is_empty)
+    }
+
+    fn is_ours(&self, key: &str) -> bool {
+        (self.stamp.is_some()
+            && matches!(
+                key,
+                meta::PROTOCOL_VERSION | meta::CLIENT_INFO | meta::CLIENT_CAPABILITIES
+            ))
+            || (self.progress_token.is_some() && key == meta::PROGRESS_TOKEN)
+    }
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.given.into_iter().flatten() {
+            if !self.is_ours(key) {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        if let Some((stamp, takes)) = self.stamp {
+            map.serialize_entry(meta::PROTOCOL_VERSION, stamp.revision.as_str())?;
+            map.serialize_entry(meta::CLIENT_INFO, &stamp.client_info)?;
+            map.serialize_entry(meta::CLIENT_CAPABILITIES, stamp.capabilities(takes))?;
+        }
+        if let Some(token) = self.progress_token {
+            map.serialize_entry(meta::PROGRESS_TOKEN, &token)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_call_is_written_with_all_it_carries() {
+        let mut call = Call::new("t", json!({})).with_key("k");
+        call.meta
+            .insert(meta::PROTOCOL_VERSION.to_owned(), json!("forged"));
+        call.request_state = Some("s".to_owned());
+        let arguments = to_raw_value(&json!({ "b": 1, "a": 2 })).unwrap();
+        let stamp = Stamp::new(Revision::MODERN, &json!({ "name": "n" }));
+        let takes = Takes {
+            forms: false,
+            pages: true,
+        };
+        let params = Params::call(&call, &arguments, false).stamped(Some(&stamp), takes);
+        assert_eq!(params.mirrored("tools/call"), Some("t"));
+        let text = params.text(7, "tools/call", true);
+        assert!(text.contains(r#""arguments":{"b":1,"a":2}"#), "{text}");
+        let message = read(&text);
+        assert_eq!(message["params"]["requestState"], "s");
+        let meta = &message["params"]["_meta"];
+        assert_eq!(meta[meta::PROTOCOL_VERSION], "2026-07-28");
+        assert_eq!(meta[meta::IDEMPOTENCY_KEY], "k");
+        assert_eq!(meta[meta::PROGRESS_TOKEN], 7);
+        let declared = &meta[meta::CLIENT_CAPABILITIES];
+        assert_eq!(declared["elicitation"], json!({ "url": {} }));
+        assert_eq!(declared["extensions"], json!({ TASKS_EXTENSION: {} }));
+    }
+
+    #[test]
+    fn nothing_is_added_where_nothing_is_wanted() {
+        let plain = json!({ "cursor": "c" });
+        let text = Params::plain(&plain).text(1, "tools/list", false);
+        assert_eq!(read(&text)["params"], plain);
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onecall_backends::{
     BackendName, BackendOptions, Backends, Call, CallerId, ClientInfo, ListKind, Question,
-    SessionScope,
+    SessionScope, Takes,
 };
 use onecall_mcp::{CallAnswer, Tool};
 use serde_json::{Map, Value, json};
@@ -136,7 +136,7 @@ async fn conform(backends: &Backends, name: &BackendName) -> Result<(), Failure>
 async fn run(backends: &Backends, name: &BackendName, mut call: Call) -> Result<String, Failure> {
     let (asker, questions) = mpsc::channel(8);
     call.asker = Some(asker);
-    call.takes_questions = true;
+    call.takes = Takes::ALL;
     call.caller = Some(CallerId("drive".into()));
     let answering = tokio::spawn(answer_all(questions));
     for _ in 0..10 {

@@ -23,9 +23,9 @@ pub struct Call {
     /// In place of the backend's own time-out.
     pub timeout: Option<Duration>,
     pub progress: Option<ProgressSink>,
-    /// The caller can put questions to a person and call again: a modern backend may answer
+    /// What the caller can put to a person and call again: a modern backend may answer
     /// `input_required`.
-    pub takes_questions: bool,
+    pub takes: Takes,
     /// Takes questions that a legacy backend asks while the call runs.
     pub asker: Option<QuestionSink>,
     /// Answers to an earlier `input_required`.
@@ -33,6 +33,20 @@ pub struct Call {
     /// State of an earlier `input_required`, as it came.
     pub request_state: Option<String>,
     pub caller: Option<CallerId>,
+}
+
+/// Kinds of questions that a caller can put to a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Takes {
+    pub forms: bool,
+    pub pages: bool,
+}
+
+impl Takes {
+    pub const ALL: Self = Self {
+        forms: true,
+        pages: true,
+    };
 }
 
 /// Progress of one call. A full channel drops the message: progress never delays a call.
@@ -66,7 +80,7 @@ impl Call {
             meta: Map::new(),
             timeout: None,
             progress: None,
-            takes_questions: false,
+            takes: Takes::default(),
             asker: None,
             input_responses: None,
             request_state: None,
@@ -80,21 +94,6 @@ impl Call {
         self.meta
             .insert(meta::IDEMPOTENCY_KEY.to_owned(), json!(key));
         self
-    }
-
-    /// The parameters of the request, without what the era adds.
-    pub(crate) fn params(&self) -> Value {
-        let mut params = json!({ "name": self.tool, "arguments": self.arguments });
-        if !self.meta.is_empty() {
-            params["_meta"] = Value::Object(self.meta.clone());
-        }
-        if let Some(answers) = &self.input_responses {
-            params["inputResponses"] = Value::Object(answers.clone());
-        }
-        if let Some(state) = &self.request_state {
-            params["requestState"] = json!(state);
-        }
-        params
     }
 }
 

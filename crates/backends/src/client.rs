@@ -1,25 +1,27 @@
 //! A connected backend: lists, calls, listening. Era differences end here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
 use onecall_mcp::{
-    CallAnswer, Era, ParamHeader, ShapeError, Tool, ToolPage, meta, method, param_header_values,
+    CallAnswer, Era, ParamHeader, ShapeError, Task, Tool, ToolPage, method, param_header_values,
     param_headers,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::call::Call;
+use crate::asking::Asker;
+use crate::call::{Call, Takes};
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
 use crate::news::News;
 use crate::options::{BackendOptions, TransportOptions};
+use crate::params::{Params, Stamp};
 use crate::process::Process;
 use crate::sse;
 use crate::wire::Wire;
@@ -58,10 +60,13 @@ impl Target {
 #[derive(Debug)]
 pub(crate) struct Client {
     wire: Wire,
-    opening: Opening,
+    /// What modern requests carry.
+    stamp: Option<Stamp>,
     pub(crate) agreement: Agreement,
     /// Parameters that each tool mirrors into headers; HTTP only.
     mirrored: Mutex<HashMap<String, Vec<ParamHeader>>>,
+    /// Tools that a server of 2025-11-25 takes as tasks only.
+    task_only: Mutex<HashSet<String>>,
 }
 
 impl Client {
@@ -83,11 +88,14 @@ impl Client {
                 (Wire::Sse(sse), agreement)
             }
         };
+        let revision = agreement.revision;
+        let stamp = || Stamp::new(revision, &opening.client_info());
         Ok(Self {
             wire,
-            opening,
+            stamp: (revision.era() == Era::Modern).then(stamp),
             agreement,
             mirrored: Mutex::default(),
+            task_only: Mutex::default(),
         })
     }
 
@@ -121,10 +129,14 @@ impl Client {
                 _ => break,
             }
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         tools.retain(|tool| seen.insert(tool.name().to_owned()));
         if self.wire.has_headers() && self.era() == Era::Modern {
             self.learn_headers(&mut tools);
+        }
+        if self.makes_tasks() {
+            let task_only = tools.iter().filter(|tool| tool.is_task_only());
+            *lock(&self.task_only) = task_only.map(|tool| tool.name().to_owned()).collect();
         }
         Ok(tools)
     }
@@ -146,26 +158,23 @@ impl Client {
                 }
             },
         );
-        *self.mirrored.lock().unwrap_or_else(PoisonError::into_inner) = mirrored;
+        *lock(&self.mirrored) = mirrored;
     }
 
     /// One call. `sent` is set once the server may have seen it.
     pub(crate) async fn call(
         &self,
         call: &Call,
+        arguments: &RawValue,
+        asker: Option<&Asker>,
         sent: Arc<AtomicBool>,
     ) -> Result<CallAnswer, RequestError> {
-        let mut params = call.params();
-        let questions = json!({ "elicitation": { "form": {}, "url": {} } });
-        let capabilities = if call.takes_questions {
-            questions
-        } else {
-            json!({})
-        };
-        self.stamp(&mut params, &capabilities);
+        let is_task = lock(&self.task_only).contains(&call.tool);
+        let params =
+            Params::call(call, arguments, is_task).stamped(self.stamp.as_ref(), call.takes);
         let options = RequestOptions {
             progress: call.progress.clone(),
-            asker: call.asker.clone(),
+            asker: asker.cloned(),
             sent,
             headers: self.headers_of(call),
         };
@@ -173,11 +182,40 @@ impl Client {
             .wire
             .request(method::TOOLS_CALL, params, options)
             .await?;
-        CallAnswer::from_raw(raw).map_err(RequestError::Malformed)
+        let answer = if is_task {
+            Task::read_created(&raw).map(CallAnswer::Task)
+        } else {
+            CallAnswer::from_raw(raw)
+        };
+        answer.map_err(RequestError::Malformed)
+    }
+
+    /// A request about a task; a legacy server asks on its stream.
+    pub(crate) async fn request_of_task(
+        &self,
+        name: &str,
+        params: &Value,
+        asker: Option<Asker>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let options = RequestOptions {
+            asker,
+            ..RequestOptions::default()
+        };
+        let params = Params::plain(params).stamped(self.stamp.as_ref(), Takes::ALL);
+        self.wire.request(name, params, options).await
+    }
+
+    /// A server of 2025-11-25 that says it makes tasks of tool calls.
+    fn makes_tasks(&self) -> bool {
+        let tasks = self
+            .agreement
+            .capabilities
+            .pointer("/tasks/requests/tools/call");
+        self.era() == Era::Legacy && tasks.is_some()
     }
 
     fn headers_of(&self, call: &Call) -> Vec<(String, String)> {
-        let mirrored = self.mirrored.lock().unwrap_or_else(PoisonError::into_inner);
+        let mirrored = lock(&self.mirrored);
         let Some(annotated) = mirrored.get(&call.tool) else {
             return Vec::new();
         };
@@ -197,14 +235,14 @@ impl Client {
     pub(crate) async fn request_raw(
         &self,
         name: &str,
-        mut params: Value,
+        params: Value,
         sent: Arc<AtomicBool>,
     ) -> Result<Box<RawValue>, RequestError> {
-        self.stamp(&mut params, &json!({}));
         let options = RequestOptions {
             sent,
             ..RequestOptions::default()
         };
+        let params = Params::plain(&params).stamped(self.stamp.as_ref(), Takes::default());
         self.wire.request(name, params, options).await
     }
 
@@ -256,13 +294,6 @@ impl Client {
 
     pub(crate) async fn shutdown(&self) {
         self.wire.shutdown().await;
-    }
-
-    fn stamp(&self, params: &mut Value, capabilities: &Value) {
-        if self.era() == Era::Modern {
-            let info = self.opening.client_info();
-            meta::stamp(params, self.agreement.revision, &info, capabilities);
-        }
     }
 }
 
@@ -318,4 +349,8 @@ async fn open_child(
             Ok((fresh, agreement))
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,8 +16,8 @@ use hyper::Response;
 use hyper::body::Incoming as Body;
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{
-    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, meta,
-    method, mirrored, name,
+    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, method,
+    name,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -27,12 +27,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use self::body::read_limited;
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub(crate) use self::open::{Opened, open};
-use crate::call::{Progress, QuestionSink};
+use crate::asking::Asker;
+use crate::call::Progress;
 use crate::error::RequestError;
 use crate::limits::{HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, QUESTIONS_MAX};
-use crate::link::{RequestOptions, ask};
+use crate::link::RequestOptions;
 use crate::negotiate::Opening;
 use crate::news::News;
+use crate::params::Params;
 
 type Outcome = Result<Box<RawValue>, RequestError>;
 
@@ -56,7 +58,7 @@ struct Shared {
     closed: watch::Sender<Option<Arc<str>>>,
     questions: tokio::sync::Semaphore,
     /// Who can be asked, by the request that is in flight.
-    askers: Mutex<BTreeMap<i64, QuestionSink>>,
+    askers: Mutex<BTreeMap<i64, Asker>>,
     /// Done once the first GET was answered.
     listens: CancellationToken,
 }
@@ -113,15 +115,15 @@ impl HttpWire {
     pub(crate) async fn request(
         &self,
         name: &str,
-        params: Value,
+        params: Params<'_>,
         options: RequestOptions,
     ) -> Outcome {
         let before = self.shared.session();
-        match self.shared.post(name, &params, &options).await {
+        match self.shared.post(name, params, &options).await {
             Ended::Answered(outcome) => outcome,
             Ended::SessionGone => {
                 self.shared.reopen(before).await?;
-                match self.shared.post(name, &params, &options).await {
+                match self.shared.post(name, params, &options).await {
                     Ended::Answered(outcome) => outcome,
                     Ended::SessionGone => {
                         let reason = "the server forgot a session that it had just opened";
@@ -176,19 +178,20 @@ impl Shared {
     async fn post(
         self: &Arc<Self>,
         method: &str,
-        params: &Value,
+        params: Params<'_>,
         options: &RequestOptions,
     ) -> Ended {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut params = params.clone();
-        if options.progress.is_some() {
-            meta::meta_mut(&mut params).insert(meta::PROGRESS_TOKEN.to_owned(), json!(id));
-        }
         let mut headers = self.headers();
         if self.revision.era() == Era::Modern {
-            mirror(&mut headers, method, &params, &options.headers);
+            mirror(
+                &mut headers,
+                method,
+                params.mirrored(method),
+                &options.headers,
+            );
         }
-        let body = onecall_mcp::request(&RequestId::Number(id), method, &params).to_string();
+        let body = params.text(id, method, options.progress.is_some());
         let guard = CancelGuard {
             shared: self,
             id,
@@ -286,29 +289,21 @@ impl Shared {
     }
 
     /// A question outside the stream of a call can only be placed where there is one caller.
-    fn newest_asker(&self) -> Option<QuestionSink> {
+    fn newest_asker(&self) -> Option<Asker> {
         let askers = lock(&self.askers);
         let newest = askers.last_key_value().map(|(_, asker)| asker.clone());
         newest.filter(|_| self.opening.serves_one)
     }
 
     /// A question that came on the stream of a call goes to whoever made that call.
-    async fn asked(
-        &self,
-        id: RequestId,
-        method: String,
-        params: Value,
-        asker: Option<QuestionSink>,
-    ) {
+    async fn asked(&self, id: RequestId, method: String, params: Value, asker: Option<Asker>) {
         let is_question = matches!(
             method.as_str(),
             method::ELICIT | method::SAMPLE | method::ROOTS_LIST
         );
         let answer = match (method.as_str(), asker, self.questions.try_acquire()) {
             (method::PING, ..) => Some(json!({})),
-            (_, Some(asker), Ok(_permit)) if is_question => {
-                ask(&asker, method.clone(), params).await
-            }
+            (_, Some(asker), Ok(_permit)) if is_question => asker.ask(method.clone(), params).await,
             _ => None,
         };
         let message = match answer {
@@ -320,7 +315,12 @@ impl Shared {
 }
 
 /// Headers that repeat parts of a modern request's body.
-fn mirror(headers: &mut HeaderMap, method: &str, params: &Value, extra: &[(String, String)]) {
+fn mirror(
+    headers: &mut HeaderMap,
+    method: &str,
+    repeated: Option<&str>,
+    extra: &[(String, String)],
+) {
     let mut set = |name: &str, value: &str| {
         if let (Ok(name), Ok(value)) = (
             header::HeaderName::try_from(name),
@@ -330,7 +330,7 @@ fn mirror(headers: &mut HeaderMap, method: &str, params: &Value, extra: &[(Strin
         }
     };
     set(name::METHOD, method);
-    if let Some(value) = mirrored(method, params) {
+    if let Some(value) = repeated {
         set(name::NAME, &encode_value(value));
     }
     for (name, value) in extra {

@@ -3,6 +3,7 @@
 //!
 //! What a backend sends is passed on unchanged. Which workflow calls what is not known here.
 
+mod asking;
 mod backoff;
 mod call;
 mod callers;
@@ -18,6 +19,7 @@ mod lists;
 mod negotiate;
 mod news;
 mod options;
+mod params;
 mod pool;
 mod process;
 mod roster;
@@ -26,9 +28,10 @@ mod sse;
 mod status;
 mod stderr;
 mod subscriptions;
+mod tasks;
 mod wire;
 
-pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink};
+pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink, Takes};
 pub use catalog::{
     CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,
     merge, merge_offers,

@@ -66,6 +66,10 @@ pub(crate) const UPDATES_MAX: usize = 256;
 pub(crate) const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A subscription is acknowledged after this time even if the server has not taken it yet.
 pub(crate) const SUBSCRIBE_PATIENCE: Duration = Duration::from_secs(2);
+/// How often a task is asked for where its server does not say, and the bounds of what it may say.
+pub(crate) const TASK_POLL_DEFAULT: Duration = Duration::from_secs(1);
+pub(crate) const TASK_POLL_MIN: Duration = Duration::from_millis(20);
+pub(crate) const TASK_POLL_MAX: Duration = Duration::from_secs(30);
 
 /// Failures in a row after which a backend is probed.
 pub(crate) const DOUBT_AFTER: u32 = 5;

@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::limits::{MESSAGE_BYTES_MAX, NESTING_MAX};
-use onecall_mcp::{
-    Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, message_text, meta, method,
-};
+use onecall_mcp::{Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, meta, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use crate::call::{Progress, ProgressSink, Question, QuestionSink};
+use crate::asking::Asker;
+use crate::call::{Progress, ProgressSink};
 use crate::error::RequestError;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
 use crate::news::News;
+use crate::params::Params;
 
 /// What goes with one request besides its parameters.
 #[derive(Debug, Default)]
 pub(crate) struct RequestOptions {
     pub(crate) progress: Option<ProgressSink>,
-    pub(crate) asker: Option<QuestionSink>,
+    pub(crate) asker: Option<Asker>,
     /// Set once the other side may have seen the request.
     pub(crate) sent: Arc<AtomicBool>,
     /// Headers of an HTTP request; other wires pass over them.
@@ -62,7 +62,7 @@ struct Table {
 struct Waiting {
     reply: oneshot::Sender<Outcome>,
     progress: Option<ProgressSink>,
-    asker: Option<QuestionSink>,
+    asker: Option<Asker>,
     sent: Arc<AtomicBool>,
 }
 
@@ -116,15 +116,11 @@ impl Link {
     pub(crate) async fn request(
         &self,
         name: &str,
-        mut params: Value,
+        params: Params<'_>,
         options: RequestOptions,
     ) -> Outcome {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        if options.progress.is_some() {
-            meta::meta_mut(&mut params).insert(meta::PROGRESS_TOKEN.to_owned(), json!(id));
-        }
-        let text = message_text(&onecall_mcp::request(&RequestId::Number(id), name, &params));
-        drop(params);
+        let text = params.text(id, name, options.progress.is_some());
         let (reply, answer) = oneshot::channel();
         {
             let mut table = self.shared.lock();
@@ -160,7 +156,7 @@ impl Link {
     }
 
     pub(crate) async fn notify(&self, name: &str, params: &Value) {
-        let text = message_text(&onecall_mcp::notification(name, params));
+        let text = onecall_mcp::notification(name, params).to_string();
         let _ = self.shared.outbound.send(Frame::Other(text)).await;
     }
 
@@ -282,7 +278,7 @@ impl Link {
         };
         let link = self.clone();
         tokio::spawn(async move {
-            let answer = ask(&asker, name, params).await;
+            let answer = asker.ask(name, params).await;
             drop(permit);
             link.reply(&match answer {
                 Some(answer) => onecall_mcp::response(&id, &answer),
@@ -296,7 +292,7 @@ impl Link {
 
     /// Invariant: calls with an asker share a connection only when they have one caller, so any of
     /// them reaches the right person.
-    fn newest_asker(&self) -> Option<QuestionSink> {
+    fn newest_asker(&self) -> Option<Asker> {
         let table = self.shared.lock();
         let asking = table
             .waiting
@@ -312,20 +308,8 @@ impl Link {
         let _ = self
             .shared
             .outbound
-            .try_send(Frame::Other(message_text(message)));
+            .try_send(Frame::Other(message.to_string()));
     }
-}
-
-pub(crate) async fn ask(asker: &QuestionSink, method: String, params: Value) -> Option<Value> {
-    let (reply, answer) = oneshot::channel();
-    asker
-        .try_send(Question {
-            method,
-            params,
-            reply,
-        })
-        .ok()?;
-    answer.await.ok()
 }
 
 impl Shared {
@@ -383,7 +367,7 @@ impl Drop for CancelGuard {
         let waiting = self.shared.lock().waiting.remove(&self.id);
         if waiting.is_some_and(|waiting| waiting.sent.load(Ordering::SeqCst)) {
             let params = json!({ "requestId": self.id, "reason": "the caller no longer waits" });
-            let text = message_text(&onecall_mcp::notification(method::CANCELLED, &params));
+            let text = onecall_mcp::notification(method::CANCELLED, &params).to_string();
             let _ = self.shared.outbound.try_send(Frame::Other(text));
         }
     }
@@ -407,12 +391,16 @@ async fn write(
             let table = shared.lock();
             for frame in batch.drain(..) {
                 match frame {
-                    Frame::Other(message) => text.push_str(&message),
+                    Frame::Other(message) => {
+                        text.push_str(&message);
+                        text.push('\n');
+                    }
                     // Invariant: marked before the first byte leaves; cancelled ones never leave.
                     Frame::Request { id, text: message } => {
                         if let Some(waiting) = table.waiting.get(&id) {
                             waiting.sent.store(true, Ordering::SeqCst);
                             text.push_str(&message);
+                            text.push('\n');
                         }
                     }
                 }

@@ -8,6 +8,7 @@ use crate::error::{ConnectError, RequestError};
 use crate::limits::PROBE_PATIENCE;
 use crate::link::{Link, RequestOptions};
 use crate::options::ClientInfo;
+use crate::params::Params;
 
 /// What both sides know after the opening.
 #[derive(Clone, Debug)]
@@ -191,7 +192,7 @@ async fn initialize(link: &Link, opening: &Opening) -> Result<Agreement, Connect
 
 async fn ask(link: &Link, name: &str, params: Value) -> Result<Value, RequestError> {
     let raw = link
-        .request(name, params, RequestOptions::default())
+        .request(name, Params::plain(&params), RequestOptions::default())
         .await?;
     parse_result(&raw)
 }

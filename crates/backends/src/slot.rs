@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecall_mcp::{CallAnswer, Era, Tool, method};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::asking::{Asker, within};
 use crate::backoff::Backoff;
-use crate::call::Call;
+use crate::call::{Call, Takes};
 use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError};
 use crate::health::{Health, Verdict};
@@ -24,8 +25,10 @@ use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
 use crate::news::Changes;
 use crate::options::{ClientInfo, TransportOptions};
+use crate::params::capabilities_of;
 use crate::status::{BackendState, BackendStatus};
 use crate::subscriptions::{self, Subscriptions};
+use crate::tasks;
 
 /// What a backend has to tell.
 #[derive(Clone, Debug)]
@@ -83,10 +86,10 @@ impl Slot {
     ) -> Arc<Self> {
         let capabilities = match (&target.options.transport, serves_one) {
             // On HTTP a question arrives on the stream of the call it belongs to.
-            (TransportOptions::Http(_), _) | (_, true) => {
-                json!({ "elicitation": { "form": {}, "url": {} } })
+            (TransportOptions::Http(_), _) | (_, true) => capabilities_of(Takes::ALL, false),
+            (TransportOptions::Stdio(_) | TransportOptions::Sse(_), false) => {
+                capabilities_of(Takes::default(), false)
             }
-            (TransportOptions::Stdio(_) | TransportOptions::Sse(_), false) => json!({}),
         };
         let slot = Arc::new(Self {
             opening: Opening {
@@ -115,7 +118,8 @@ impl Slot {
     /// One call: waits for a connection and a free place, all within the time-out.
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
         let backend = &self.target.options.name;
-        let bytes = json_bytes(&call.arguments);
+        let arguments = to_raw_value(&call.arguments).expect("a JSON value is JSON");
+        let bytes = arguments.get().len();
         let limit = self.target.options.argument_bytes_max;
         if bytes > limit {
             return Err(CallError::ArgumentsTooLong {
@@ -126,12 +130,19 @@ impl Slot {
         }
         let sent = Arc::new(AtomicBool::new(false));
         let after = call.timeout.unwrap_or(self.target.options.call_timeout);
+        let asker = call.asker.clone().map(Asker::new);
         let work = async {
             let (client, _permit) = self.admitted().await?;
-            let outcome = client.call(&call, Arc::clone(&sent)).await;
-            outcome.map_err(|error| error.of_call(backend))
+            let calling = client.call(&call, &arguments, asker.as_ref(), Arc::clone(&sent));
+            match calling.await.map_err(|error| error.of_call(backend))? {
+                CallAnswer::Task(task) => {
+                    Box::pin(tasks::follow(self, client, task, asker.as_ref())).await
+                }
+                answer => Ok(answer),
+            }
         };
-        self.timed(after, &sent, work).await
+        let done = within(after, asker.as_ref(), work).await;
+        self.judged(after, &sent, done)
     }
 
     /// One request that is no call, passed through as it is.
@@ -146,8 +157,9 @@ impl Slot {
             let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
             outcome.map_err(|error| error.of_call(&self.target.options.name))
         };
-        self.timed(self.target.options.call_timeout, &sent, work)
-            .await
+        let after = self.target.options.call_timeout;
+        let done = within(after, None, work).await;
+        self.judged(after, &sent, done)
     }
 
     /// What the server declared, once there is a connection.
@@ -155,13 +167,14 @@ impl Slot {
         Ok(self.client().await?.agreement.capabilities.clone())
     }
 
-    async fn timed<T>(
+    /// The outcome of work that was or was not done in time, and what it says of the backend.
+    fn judged<T>(
         &self,
         after: Duration,
         sent: &AtomicBool,
-        work: impl Future<Output = Result<T, CallError>>,
+        done: Option<Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        let outcome = tokio::time::timeout(after, work).await.unwrap_or_else(|_| {
+        let outcome = done.unwrap_or_else(|| {
             let backend = self.target.options.name.clone();
             let sent = sent.load(Ordering::SeqCst);
             Err(CallError::Timeout {
@@ -280,7 +293,7 @@ impl Slot {
     }
 
     /// Waits for a connection through at most one attempt that fails.
-    async fn client(&self) -> Result<Arc<Client>, CallError> {
+    pub(crate) async fn client(&self) -> Result<Arc<Client>, CallError> {
         let mut state = self.state.subscribe();
         let mut failures_before = None;
         loop {
@@ -508,25 +521,6 @@ async fn ended(closed: &mut watch::Receiver<Option<Arc<str>>>) -> String {
     match reason.ok().and_then(|reason| reason.clone()) {
         Some(reason) => reason.to_string(),
         None => "the connection ended".to_owned(),
-    }
-}
-
-/// Length of the compact JSON text, without building it.
-fn json_bytes(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
     }
 }
 

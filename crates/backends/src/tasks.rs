@@ -51,8 +51,10 @@ impl Following<'_> {
             match (task.status, self.cancel.client.era()) {
                 (TaskStatus::Working, _) => {}
                 (TaskStatus::InputRequired, Era::Modern) => self.answer(&task).await?,
-                (TaskStatus::InputRequired | TaskStatus::Completed, Era::Legacy)
-                | (TaskStatus::Failed, Era::Legacy) => {
+                (
+                    TaskStatus::InputRequired | TaskStatus::Completed | TaskStatus::Failed,
+                    Era::Legacy,
+                ) => {
                     if let Some(result) = self.result().await? {
                         return Ok(CallAnswer::Complete(result));
                     }
@@ -90,7 +92,7 @@ impl Following<'_> {
             .await
             .map_err(|error| self.lost(error))?;
         let Some(raw) = raw else { return Ok(None) };
-        let task = Task::read(&raw).map_err(|fault| RequestError::Malformed(fault));
+        let task = Task::read(&raw).map_err(RequestError::Malformed);
         task.map(Some).map_err(|error| error.of_call(self.name()))
     }
 
@@ -144,10 +146,7 @@ impl Following<'_> {
                 Some(asker) => asker.ask(method::ELICIT.to_owned(), params).await,
                 None => None,
             };
-            (
-                key.clone(),
-                given.unwrap_or_else(|| answer("cancel", None)),
-            )
+            (key.clone(), given.unwrap_or_else(|| answer("cancel", None)))
         });
         let answers: Map<String, Value> =
             futures::future::join_all(asked).await.into_iter().collect();

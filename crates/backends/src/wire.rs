@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
@@ -10,6 +9,7 @@ use crate::error::RequestError;
 use crate::http::HttpWire;
 use crate::link::RequestOptions;
 use crate::news::News;
+use crate::params::Params;
 use crate::process::Process;
 use crate::sse::SseWire;
 
@@ -24,7 +24,7 @@ impl Wire {
     pub(crate) async fn request(
         &self,
         name: &str,
-        params: Value,
+        params: Params<'_>,
         options: RequestOptions,
     ) -> Result<Box<RawValue>, RequestError> {
         match self {

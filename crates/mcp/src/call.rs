@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::content::{content_map, sole_text, text_of};
 use crate::error::ShapeError;
 use crate::limits::INPUT_REQUESTS_MAX;
+use crate::task::Task;
 
 /// The three-way answer of a server to `tools/call`.
 #[derive(Clone, Debug)]
@@ -16,8 +17,8 @@ pub enum CallAnswer {
     Complete(CallResult),
     /// The server asks before it goes on; repeat the call with the answers and its state.
     InputRequired(InputRequired),
-    /// The server made a task of the call (tasks extension); the object as received.
-    Task(Map<String, Value>),
+    /// The server made a task of the call (tasks extension).
+    Task(Task),
 }
 
 /// A finished call. Holds the text as received; nothing beyond the envelope is parsed until
@@ -68,7 +69,7 @@ impl CallAnswer {
                 }))
             }
             Some("input_required") => input_required(object(&raw)?).map(Self::InputRequired),
-            Some("task") => object(&raw).map(Self::Task),
+            Some("task") => Task::read(&raw).map(Self::Task),
             Some(other) => Err(ShapeError::UnknownResultType(other.to_owned())),
         }
     }
@@ -114,6 +115,15 @@ fn input_required(mut object: Map<String, Value>) -> Result<InputRequired, Shape
 }
 
 impl CallResult {
+    /// A result of our own making.
+    pub fn of(output: &CallOutput) -> Self {
+        let raw = to_raw_value(&output.object).expect("a JSON object is JSON");
+        Self {
+            raw: Arc::from(raw),
+            is_error: output.is_error(),
+        }
+    }
+
     /// The tool says that it failed.
     pub fn is_error(&self) -> bool {
         self.is_error
@@ -262,7 +272,7 @@ mod tests {
             Ok(CallAnswer::Complete(_))
         ));
         assert!(matches!(
-            answer(r#"{"resultType":"task","taskId":"t"}"#),
+            answer(r#"{"resultType":"task","taskId":"t","status":"working"}"#),
             Ok(CallAnswer::Task(_))
         ));
         let asked =

@@ -18,6 +18,7 @@ pub mod meta;
 pub mod method;
 mod param_header;
 mod sse;
+mod task;
 mod tool;
 mod uri_template;
 
@@ -29,9 +30,11 @@ pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, message_text, notification, parse, request, response, response_error,
+    Incoming, RequestId, message_text, notification, parse, request, request_text, response,
+    response_error,
 };
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
+pub use task::{EXTENSION as TASKS_EXTENSION, Task, TaskStatus};
 pub use tool::{Hints, Tool, ToolPage};
 pub use uri_template::template_matches;

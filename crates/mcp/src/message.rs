@@ -1,7 +1,7 @@
 //! JSON-RPC messages: parse one text, build one value. Results stay raw text until somebody reads
 //! them, so that a pass-through changes no byte. Framing is the transports' work.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -168,6 +168,25 @@ pub(crate) fn exceeds_depth(text: &str, limit: usize) -> bool {
 
 pub fn request(id: &RequestId, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.to_value(), "method": method, "params": params })
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a, P> {
+    jsonrpc: &'static str,
+    id: i64,
+    method: &'a str,
+    params: &'a P,
+}
+
+/// A request as text, its parameters written straight into it.
+pub fn request_text<P: Serialize>(id: i64, method: &str, params: &P) -> String {
+    let message = Outgoing {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    };
+    serde_json::to_string(&message).expect("parameters have text keys and no foreign numbers")
 }
 
 /// A message as one line of a stdio stream. Compact JSON holds no newline.

@@ -27,5 +27,7 @@ pub const CANCELLED: &str = "notifications/cancelled";
 pub const PROGRESS: &str = "notifications/progress";
 pub const MESSAGE: &str = "notifications/message";
 pub const TASKS_GET: &str = "tasks/get";
+/// 2025-11-25 only.
+pub const TASKS_RESULT: &str = "tasks/result";
 pub const TASKS_UPDATE: &str = "tasks/update";
 pub const TASKS_CANCEL: &str = "tasks/cancel";

@@ -88,6 +88,15 @@ impl Tool {
         self.object.get("annotations")?.as_object()
     }
 
+    /// A server of 2025-11-25 takes calls of this tool as tasks only.
+    pub fn is_task_only(&self) -> bool {
+        let support = self
+            .object
+            .get("execution")
+            .and_then(|execution| execution.get("taskSupport"));
+        support.and_then(Value::as_str) == Some("required")
+    }
+
     pub fn hints(&self) -> Hints {
         let hint = |key: &str, default: bool| {
             let value = self

@@ -4,7 +4,7 @@ use crate::calls::caller_id;
 use crate::trace::Trace;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, Question};
+use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, Question, Takes};
 use onecall_engine::event::{Lost, Outcome};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
@@ -43,8 +43,10 @@ impl World for LiveWorld {
             let mut request = request_of(call);
             world.trace.write(&mut request.meta);
             request.caller = Some(caller);
-            request.takes_questions = world.takes_questions;
-            request.asker = world.takes_questions.then_some(sink);
+            if world.takes_questions {
+                request.takes = Takes::ALL;
+                request.asker = Some(sink);
+            }
             let calling = pin!(world.backends.call(&backend, request));
             outcome(answering(calling, &asker, questions).await)
         })
@@ -121,10 +123,7 @@ fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
             state: asked.request_state,
             way: Way::Repeated,
         })),
-        Ok(CallAnswer::Task(_)) => definite(
-            Code::ToolProtocol,
-            "the tool answers with a task, which a step cannot follow yet",
-        ),
+        Ok(CallAnswer::Task(_)) => definite(Code::TransportProtocol, "the tool left a task behind"),
         Err(CallError::Rpc { error, .. }) if error.code == code::URL_ELICITATION => {
             consent(&error).unwrap_or_else(|| definite(Code::ToolProtocol, error.to_string()))
         }

@@ -55,7 +55,7 @@ impl Server {
 fn call(link: &Link, name: &'static str) -> tokio::task::JoinHandle<Outcome> {
     let link = link.clone();
     tokio::spawn(async move {
-        link.request(name, json!({}), RequestOptions::default())
+        link.request(name, Params::plain(&json!({})), RequestOptions::default())
             .await
     })
 }
@@ -110,7 +110,7 @@ async fn a_sent_call_is_lost_and_an_unsent_one_is_not_sent() {
     drop(server);
     assert!(matches!(sent.await.unwrap(), Err(RequestError::Lost(_))));
     let late = link
-        .request("b", json!({}), RequestOptions::default())
+        .request("b", Params::plain(&json!({})), RequestOptions::default())
         .await;
     assert!(matches!(late, Err(RequestError::NotSent(reason)) if reason.contains("closed")));
 }
@@ -181,12 +181,15 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     let (asker, mut questions) = mpsc::channel(4);
     let options = RequestOptions {
         progress: Some(progress),
-        asker: Some(asker),
+        asker: Some(Asker::new(asker)),
         ..RequestOptions::default()
     };
     let calling = link.clone();
-    let running =
-        tokio::spawn(async move { calling.request("tools/call", json!({}), options).await });
+    let running = tokio::spawn(async move {
+        calling
+            .request("tools/call", Params::plain(&json!({})), options)
+            .await
+    });
     let request = server.next().await;
     let token = &request["params"]["_meta"]["progressToken"];
     server

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onecall_backends::{BackendName, BackendOptions, Backends, Call, StartError};
+use onecall_backends::{BackendName, BackendOptions, Backends, Call, StartError, Takes};
 use onecall_mcp::{CallAnswer, Era};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -104,7 +104,7 @@ async fn questions_reach_the_caller_they_belong_to() {
         (json!("Ada: are you Ada?"), json!("Bob: are you Bob?"))
     );
     let mut modern = Call::new("ask", json!({ "question": "q", "mode": "url" }));
-    modern.takes_questions = true;
+    modern.takes = Takes::ALL;
     let asked = backends.call(&"modern".into(), modern).await.unwrap();
     let CallAnswer::InputRequired(asked) = asked else {
         panic!("{asked:?}")

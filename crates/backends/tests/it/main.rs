@@ -6,4 +6,5 @@ mod http;
 mod offers;
 mod sse;
 mod stdio;
+mod tasks;
 mod world;

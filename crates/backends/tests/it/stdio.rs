@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onecall_backends::{BackendName, BackendState, Call, CallError, CallerId, SessionScope};
+use onecall_backends::{BackendName, BackendState, Call, CallError, CallerId, SessionScope, Takes};
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -207,7 +207,7 @@ async fn a_modern_question_comes_back_and_is_answered_by_calling_again() {
     let mut ask = Call::new("ask", json!({ "question": "why?" }));
     let refused = complete(backends.call(&name, ask.clone()).await).unwrap_err();
     assert_eq!(refused.code(), "tool.needs_person");
-    ask.takes_questions = true;
+    ask.takes = Takes::ALL;
     let answer = backends.call(&name, ask.clone()).await.unwrap();
     let CallAnswer::InputRequired(asked) = answer else {
         panic!("{answer:?}")

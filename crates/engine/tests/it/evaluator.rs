@@ -6,7 +6,7 @@ use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Ask, Call, Condition, Each};
+use onecall_workflow::step::{Call, Condition, Each};
 use onecall_workflow::workflow::OutputProperties;
 use serde_json::{Value, json};
 use std::fmt;

@@ -109,11 +109,7 @@ impl Lines {
             }
             What::QuestionAsked {
                 step, message, url, ..
-            } => {
-                let url = url.as_ref().map(|url| format!(" {url}"));
-                let url = url.unwrap_or_default();
-                print::err(format!("  ? {}: {message}{url}", name(*step)));
-            }
+            } => question(name(*step), message, url.as_deref()),
             What::Held { slot, reason } => {
                 print::err(format!("  ! {} is held: {reason}", name(slot.step)));
             }
@@ -134,6 +130,11 @@ impl Lines {
             | What::Note { .. } => {}
         }
     }
+}
+
+fn question(step: &str, message: &str, url: Option<&str>) {
+    let url = url.map(|url| format!(" {url}")).unwrap_or_default();
+    print::err(format!("  ? {step}: {message}{url}"));
 }
 
 pub(crate) fn sign(status: Status) -> &'static str {

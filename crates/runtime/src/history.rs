@@ -5,7 +5,7 @@ mod times;
 
 use onecall_engine::event::{End, Event, Outcome, Status, What};
 use onecall_engine::failure::Failure;
-use onecall_engine::identity::Timestamp;
+use onecall_engine::identity::{CallId, Timestamp};
 use onecall_engine::journal::{StoredRun, Summary};
 use onecall_engine::state::{Loop, State};
 use onecall_workflow::stored::ReadPlanError;
@@ -176,18 +176,7 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
                 outcome: None,
             });
         }
-        What::AttemptEnded { call, outcome } => {
-            let Some(step) = steps.get_mut(call.step as usize) else {
-                return;
-            };
-            let is_it = |attempt: &&mut AttemptHistory| {
-                attempt.item == call.item && attempt.number == call.attempt + 1
-            };
-            if let Some(attempt) = step.attempts.iter_mut().find(is_it) {
-                attempt.ended = Some(event.at);
-                attempt.outcome = Some(outcome.clone());
-            }
-        }
+        What::AttemptEnded { call, outcome } => ended(steps, *call, outcome, event.at),
         What::ItemEnded { step, item, .. } => {
             let step = steps.get_mut(*step as usize);
             if let Some(item) = step.and_then(|step| step.items.get_mut(*item as usize)) {
@@ -226,5 +215,18 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         | What::Held { .. }
         | What::RemainingSkipped { .. }
         | What::RunEnded { .. } => {}
+    }
+}
+
+fn ended(steps: &mut [StepHistory], call: CallId, outcome: &Outcome, at: Timestamp) {
+    let Some(step) = steps.get_mut(call.step as usize) else {
+        return;
+    };
+    let is_it = |attempt: &&mut AttemptHistory| {
+        attempt.item == call.item && attempt.number == call.attempt + 1
+    };
+    if let Some(attempt) = step.attempts.iter_mut().find(is_it) {
+        attempt.ended = Some(at);
+        attempt.outcome = Some(outcome.clone());
     }
 }

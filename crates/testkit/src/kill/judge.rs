@@ -205,6 +205,7 @@ mod tests {
             arguments: Arc::new(json!({})),
             key: key.to_owned(),
             deadline: None,
+            carried: None,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::settings::{Backend, Limits, Server, Settings};
 use crate::substitute::Environment;
 use crate::toolhive::{self, Toolhive};
 use onecall_dialects::dialect::{Kind, detect};
+use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
     Diagnostic, Diagnostics, Document, Severity, SourceId, SourceMap, Span, Text, codes, parse,
@@ -52,7 +53,8 @@ pub fn read(
     let left = definitions
         .into_iter()
         .filter(|own| own.referenced_by.is_empty());
-    settings.unpublished = left.filter_map(|own| own.workflow).collect();
+    let left = left.filter_map(|own| own.workflow);
+    settings.unpublished.extend(left);
     diagnostics.sort();
     let sound = !diagnostics.has_errors();
     (sound.then_some(settings), diagnostics)
@@ -98,6 +100,9 @@ pub(crate) fn assemble(
         let own = toolhive::read(&found.document.root, context, diagnostics);
         merged.add_toolhive(own, &mut loaded, diagnostics);
     }
+    for found in of_kind(documents, Kind::Workflow) {
+        merged.add_native(native::read(&found.document.root, diagnostics));
+    }
     let definitions = std::mem::take(&mut loaded.definitions);
     (merged.finish(loaded.servers, diagnostics), definitions)
 }
@@ -134,7 +139,12 @@ impl Found {
 }
 
 /// Words that only files of ours hold, whether they can be read or not.
-const OURS: [&str; 3] = ["compositeTools", "toolhive.stacklok.dev/", "mcpServers"];
+const OURS: [&str; 4] = [
+    "compositeTools",
+    "toolhive.stacklok.dev/",
+    "mcpServers",
+    "workflow:",
+];
 
 fn as_warning(fault: Diagnostic) -> Diagnostic {
     Diagnostic {
@@ -190,7 +200,7 @@ fn unrecognised(source: SourceId, name: &str) -> Diagnostic {
         format!("`{name}` is none of the files that are read"),
     )
     .label(Span::new(source, 0, 0), "what is this?")
-    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, and `onecall.yaml` has `backends` or `workflows`")
+    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`")
 }
 
 #[derive(Default)]
@@ -203,6 +213,8 @@ struct Merged {
     templates: GoOptions,
     limits: Limits,
     prefix: Option<String>,
+    /// Workflows that clients are not shown.
+    unpublished: Vec<Workflow>,
 }
 
 impl Merged {
@@ -241,6 +253,14 @@ impl Merged {
         );
     }
 
+    fn add_native(&mut self, own: Option<native::Read>) {
+        match own {
+            Some(own) if own.exposed => self.server.workflows.push(own.workflow),
+            Some(own) => self.unpublished.push(own.workflow),
+            None => {}
+        }
+    }
+
     /// The servers of resources, and one of everything else where there is such a thing.
     fn finish(mut self, mut servers: Vec<Server>, diagnostics: &mut Diagnostics) -> Settings {
         let is_named = !self.server.name.is_empty();
@@ -274,7 +294,7 @@ impl Merged {
             durability: self.durability,
             limits: self.limits,
             prefix: self.prefix,
-            unpublished: Vec::new(),
+            unpublished: self.unpublished,
         }
     }
 }

@@ -11,6 +11,8 @@ pub enum Kind {
     Resource,
     /// `onecall.yaml`.
     Onecall,
+    /// A workflow file.
+    Workflow,
     /// `mcp.json`: `mcpServers` as desktop clients write them.
     McpServers,
 }
@@ -22,6 +24,7 @@ impl Kind {
             Self::ToolhiveConfig => "a ToolHive configuration",
             Self::Resource => "a Kubernetes resource",
             Self::Onecall => "an onecall configuration",
+            Self::Workflow => "a workflow file",
             Self::McpServers => "a list of MCP servers",
         }
     }
@@ -62,6 +65,10 @@ pub fn detect(document: &Document, name: &str) -> Option<Kind> {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     if matches!(file, "onecall.yaml" | "onecall.yml" | "onecall.json") {
         return Some(Kind::Onecall);
+    }
+    let is_named = [".workflow.yaml", ".workflow.yml", ".workflow.json"];
+    if has("workflow") || is_named.iter().any(|end| file.ends_with(end)) {
+        return Some(Kind::Workflow);
     }
     if has("apiVersion") && has("kind") {
         return Some(Kind::Resource);

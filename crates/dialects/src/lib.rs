@@ -3,6 +3,10 @@
 //! Pure. A dialect does not know the others, nor the engine.
 #![deny(clippy::disallowed_methods)]
 
+mod arguments;
 pub mod dialect;
+mod duration;
+mod failures;
 pub mod limits;
+pub mod native;
 pub mod toolhive;

@@ -1,14 +1,12 @@
 //! The ToolHive dialect: one composite tool, inline or as a resource, becomes one workflow.
 //! Configuration around it (backends, aggregation, authentication) is read by `config`.
 
-mod duration;
 mod expressions;
 mod lower;
 mod portability;
 mod syntax;
 
-pub use duration::parse as parse_duration;
-pub use duration::read as read_duration;
+pub use crate::duration::{parse as parse_duration, read as read_duration};
 pub use expressions::FUNCTIONS;
 pub use lower::name_faults;
 pub use portability::portability;

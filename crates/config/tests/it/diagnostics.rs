@@ -13,12 +13,10 @@ use std::path::{Path, PathBuf};
 /// Codes that only `source` raises; its own tests hold their cases.
 const OF_SOURCE: std::ops::RangeInclusive<&str> = "WF001"..="WF013";
 /// Codes without a file of this kind, with the reason.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 3] = [
     ("WF016", "raised for JSON files, tested in `source`"),
     ("WF044", "raised by the portability check only"),
     ("WF107", "raised by a dialect whose needs are complete"),
-    ("WF210", "raised by dialects with jq"),
-    ("WF211", "raised by dialects with jq"),
 ];
 
 fn folder() -> PathBuf {

@@ -1,6 +1,7 @@
 //! Go templates as this dialect uses them: text without a template is text, a bare path is a path,
 //! everything else a program. Faults are shown at their place inside the value.
 
+use crate::arguments;
 use gotemplate::ParseError;
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Text, codes, suggest};
 use onecall_workflow::expression::{
@@ -60,50 +61,17 @@ impl Reader {
         what: &str,
         diagnostics: &mut Diagnostics,
     ) -> ValueTemplate {
-        match &node.kind {
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => {
-                ValueTemplate::Literal(node.to_json())
-            }
-            NodeKind::String(text) if !text.contains("{{") => {
-                ValueTemplate::Literal(node.to_json())
-            }
-            NodeKind::String(text) => {
+        arguments::values(node, path, &mut |node, path| match &node.kind {
+            NodeKind::String(text) if text.contains("{{") => {
                 let what = format!("argument `{path}` of {what}");
-                ValueTemplate::Expression(self.value(text, &what, diagnostics))
+                Some(ValueTemplate::Expression(self.value(
+                    text,
+                    &what,
+                    diagnostics,
+                )))
             }
-            NodeKind::Sequence(items) => {
-                let below: Vec<ValueTemplate> = items
-                    .iter()
-                    .enumerate()
-                    .map(|(index, item)| {
-                        self.values(item, &format!("{path}[{index}]"), what, diagnostics)
-                    })
-                    .collect();
-                if below.iter().all(is_literal) {
-                    return ValueTemplate::Literal(node.to_json());
-                }
-                ValueTemplate::Array(below)
-            }
-            NodeKind::Mapping(entries) => {
-                let below: Vec<(String, ValueTemplate)> = entries
-                    .iter()
-                    .map(|entry| {
-                        let below = if path.is_empty() {
-                            entry.key.as_str().to_owned()
-                        } else {
-                            format!("{path}.{}", entry.key)
-                        };
-                        let value = self.values(&entry.value, &below, what, diagnostics);
-                        (entry.key.as_str().to_owned(), value)
-                    })
-                    .collect();
-                // The root stays an object, so that each argument can be seen by itself.
-                if !path.is_empty() && below.iter().all(|(_, value)| is_literal(value)) {
-                    return ValueTemplate::Literal(node.to_json());
-                }
-                ValueTemplate::Object(below)
-            }
-        }
+            _ => None,
+        })
     }
 
     /// `{{ .params.a.b }}` and the like. With Go's text for missing values a path would say too little.
@@ -142,10 +110,6 @@ fn path_of(root: &str, names: &[&str]) -> Option<Path> {
         .map(|name| Segment::Key((*name).to_owned()))
         .collect();
     Some(Path::new(root, segments))
-}
-
-fn is_literal(template: &ValueTemplate) -> bool {
-    matches!(template, ValueTemplate::Literal(_))
 }
 
 /// The inside of a text that is one action and nothing else.

@@ -6,7 +6,7 @@ mod step;
 pub(super) use output::{Output, Property, Source};
 pub(super) use step::{Kind, Loop, OnError, Question, Step};
 
-use super::duration;
+use crate::duration;
 use onecall_source::{Diagnostics, Fields, Node, Spanned, Text};
 use onecall_workflow::workflow::Annotations;
 use std::time::Duration;

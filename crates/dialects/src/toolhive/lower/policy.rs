@@ -1,26 +1,10 @@
 //! What happens when a step fails: `onError`, with retries.
 
 use super::super::syntax::OnError as Written;
+use crate::failures;
 use crate::limits::{TOOLHIVE_RETRIES_MAX, TOOLHIVE_RETRY_DELAY};
-use onecall_source::{Diagnostic, Diagnostics, Spanned, Text, codes, suggest};
+use onecall_source::{Diagnostic, Diagnostics, Spanned, codes};
 use onecall_workflow::policy::{OnError, Retry, RetryOn, Then};
-
-/// The categories of failures, the first word of each failure code.
-const CATEGORIES: [&str; 13] = [
-    "input",
-    "expression",
-    "tool",
-    "transport",
-    "timeout",
-    "denied",
-    "declined",
-    "cancelled",
-    "budget",
-    "limit",
-    "unknown_outcome",
-    "pending",
-    "internal",
-];
 
 /// A step that states nothing follows `failureMode`; one that states `onError` follows that.
 pub(super) fn on_error(
@@ -94,10 +78,7 @@ fn retry_on(written: &Written<'_>, diagnostics: &mut Diagnostics) -> RetryOn {
         return RetryOn::Retryable;
     };
     for text in listed {
-        let category = text.split('.').next().unwrap_or(text);
-        if !CATEGORIES.contains(&category) {
-            diagnostics.push(unknown_failure(text, category));
-        }
+        diagnostics.extend(failures::unknown("retryOn", text));
     }
     RetryOn::Listed(listed.iter().map(ToString::to_string).collect())
 }
@@ -158,18 +139,6 @@ fn no_count(place: &onecall_source::Place) -> Diagnostic {
     )
     .label(place, "retried how often?")
     .help("add `retryCount: 3`")
-}
-
-fn unknown_failure(text: &Text, category: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::error(
-        codes::RETRY_ON,
-        format!("`retryOn` names `{text}`, which is no kind of failure"),
-    )
-    .label(text.place(), "unknown failure");
-    match suggest(category, CATEGORIES) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic.help(format!("the kinds are {}", CATEGORIES.join(", "))),
-    }
 }
 
 /// A number above what is done.

@@ -3,11 +3,12 @@
 use super::super::expressions::Reader;
 use super::super::syntax::{Kind, Loop, Step as Written};
 use super::{policy, question};
+use crate::arguments;
 use crate::limits::{
     STEP_NAME_CHARACTERS_MAX, TOOLHIVE_LOOP_ITEMS, TOOLHIVE_LOOP_PARALLEL,
     TOOLHIVE_LOOP_PARALLEL_MAX, TOOLHIVE_STEP_TIMEOUT,
 };
-use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Place, Spanned, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Spanned, Text, codes};
 use onecall_workflow::evaluate::boolean_word;
 use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
@@ -15,7 +16,6 @@ use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
-use std::collections::BTreeMap;
 
 /// What holds for every step of one composite tool.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Context {
                     idempotent: call.idempotent,
                     transform: None,
                     tool_place: tool.place().clone(),
-                    argument_places: call.arguments.map(argument_places).unwrap_or_default(),
+                    argument_places: call.arguments.map(arguments::places).unwrap_or_default(),
                 })
             }
             Kind::Elicitation(asked) => {
@@ -175,37 +175,6 @@ impl Context {
             test,
             truth: Truth::Words,
         })
-    }
-}
-
-/// The place of every argument, at every depth, by its path.
-fn argument_places(node: &Node) -> BTreeMap<String, Place> {
-    let mut places = BTreeMap::new();
-    collect_places(node, "", &mut places);
-    places
-}
-
-fn collect_places(node: &Node, path: &str, places: &mut BTreeMap<String, Place>) {
-    match &node.kind {
-        NodeKind::Mapping(entries) => {
-            for entry in entries {
-                let below = if path.is_empty() {
-                    entry.key.to_string()
-                } else {
-                    format!("{path}.{}", entry.key)
-                };
-                collect_places(&entry.value, &below, places);
-                places.insert(below, entry.key.place().clone());
-            }
-        }
-        NodeKind::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let below = format!("{path}[{index}]");
-                collect_places(item, &below, places);
-                places.insert(below, item.place.clone());
-            }
-        }
-        NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::String(_) => {}
     }
 }
 

@@ -1,6 +1,6 @@
 //! A step as it is written. Which keys belong to which kind is checked here; what they mean is not decided.
 
-use super::super::duration;
+use crate::duration;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Spanned, Text, codes};
 use std::time::Duration;
 

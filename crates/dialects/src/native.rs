@@ -1,0 +1,146 @@
+//! The native dialect, the *workflow file* of users: one document, one workflow, with `${{ jq }}` in its
+//! values. It can say everything that the representation can hold. `docs/workflow-file.md` describes it.
+
+mod expressions;
+mod inputs;
+mod outputs;
+mod path;
+mod policy;
+mod step;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use crate::duration::read as read_duration;
+use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};
+use expressions::Reader;
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
+use onecall_workflow::builder::{Builder, Roots, Rules};
+use onecall_workflow::name::WorkflowName;
+use onecall_workflow::workflow::Workflow;
+use std::collections::BTreeMap;
+
+/// What a file says.
+#[derive(Debug)]
+pub struct Read {
+    pub workflow: Workflow,
+    /// Whether clients are shown it.
+    pub exposed: bool,
+}
+
+/// One workflow file.
+pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
+    let before = diagnostics.error_count();
+    let mut fields = Fields::read(node, "a workflow file", diagnostics)?;
+    let name = fields.required_string("workflow", diagnostics);
+    if let Some(name) = name {
+        check_name(name, diagnostics);
+    }
+    let exposed = fields.optional_bool("expose", diagnostics);
+    let place = name.map_or(&node.place, |name| name.place()).clone();
+    let written = name.map_or("", |name| name.as_str());
+    let mut builder = Builder::new(WorkflowName::from(written), place);
+    builder.rules = Rules {
+        roots: Roots::JQ,
+        default_key: "default",
+        ..Rules::default()
+    };
+    about(&mut builder, &mut fields, diagnostics);
+    inputs::read(&mut builder, &mut fields, diagnostics);
+    builder.policy = policy::run(&mut fields, diagnostics);
+    builder.steps = steps(&mut fields, diagnostics);
+    builder.output = outputs::read(&mut fields, diagnostics);
+    fields.finish(diagnostics);
+    name?;
+    let workflow = builder.finish(diagnostics)?;
+    (diagnostics.error_count() == before).then_some(Read {
+        workflow,
+        exposed: exposed.is_none_or(|exposed| exposed.value),
+    })
+}
+
+fn about(builder: &mut Builder, fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) {
+    let mut text = |fields: &mut Fields<'_>, key| {
+        fields
+            .optional_string(key, diagnostics)
+            .map(ToString::to_string)
+    };
+    builder.version = text(fields, "version");
+    builder.title = text(fields, "title");
+    builder.description = text(fields, "description");
+    let labels = fields.mapping("labels", diagnostics).iter();
+    let labels = labels.filter_map(|entry| {
+        let value = entry.value.expect_string("a label", diagnostics)?;
+        Some((entry.key.to_string(), value.to_string()))
+    });
+    builder.labels = labels.collect::<BTreeMap<_, _>>();
+    if let Some(stated) = fields.optional_fields("annotations", diagnostics) {
+        builder.annotations = policy::annotations(stated, diagnostics);
+    }
+}
+
+/// The steps of the file, or the one step of a derived tool.
+fn steps(
+    fields: &mut Fields<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<onecall_workflow::step::Step> {
+    let reader = Reader::default();
+    if fields.has("tool") {
+        return step::derived(fields, &reader, diagnostics)
+            .into_iter()
+            .collect();
+    }
+    let entries: &[Entry] = fields.mapping("steps", diagnostics);
+    if entries.is_empty() && fields.node().is_complete() {
+        diagnostics.push(
+            Diagnostic::error(codes::NO_STEPS, "a workflow needs at least one step")
+                .label(fields.place(), "no steps")
+                .help("add `steps:` with a step that has a `tool`, or `tool:` to derive one tool from another"),
+        );
+    }
+    let steps = entries
+        .iter()
+        .filter_map(|entry| step::read(&entry.key, &entry.value, &reader, diagnostics));
+    steps.collect()
+}
+
+fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
+    let length = name.chars().count();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let reason = match name.chars().find(|c| !allowed(*c)) {
+        _ if name.is_empty() => "is empty".to_owned(),
+        Some(bad) => format!("has {bad:?} in it"),
+        None if length > NAME_CHARACTERS_MAX => format!("has {length} characters"),
+        None if length > NAME_CHARACTERS_USUAL => {
+            let message = format!(
+                "the name of this workflow has {length} characters, more than {NAME_CHARACTERS_USUAL}"
+            );
+            diagnostics.push(
+                Diagnostic::warning(codes::UNUSUAL_NAME, message)
+                    .label(name.place(), "not every client takes this name")
+                    .help("shorten it"),
+            );
+            return;
+        }
+        None => return,
+    };
+    let shown: String = name.chars().take(40).collect();
+    diagnostics.push(
+        Diagnostic::error(
+            codes::INVALID_NAME,
+            format!("the name `{shown}` cannot be that of a workflow: it {reason}"),
+        )
+        .label(name.place(), "not a workflow name")
+        .help("use 1 to 64 letters, digits, `_`, `-` and `.`"),
+    );
+}
+
+/// A duration under a key.
+fn duration(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<std::time::Duration> {
+    read_duration(fields, key, diagnostics).map(|duration| duration.value)
+}

@@ -1,0 +1,268 @@
+//! The example of the guide, and what each spelling lowers to. `tests/cases/native` runs workflow files.
+
+use super::read;
+use onecall_source::{Diagnostics, SourceMap, parse, render};
+use onecall_workflow::print::print;
+
+const RELEASE_NOTES: &str = r#"
+workflow: release-notes
+version: 1.2.0
+description: Collect merged changes, draft notes, publish after approval
+inputs:
+  repo: string
+  limit: integer = 50
+  tags: string[]?
+  channel: { type: string, enum: [blog, chat], default: blog }   # full JSON Schema side by side
+steps:
+  pulls:
+    tool: github.list_pull_requests
+    with: { repo: "${{ .inputs.repo }}", limit: "${{ .inputs.limit }}" }
+  details:
+    each: ${{ .steps.pulls.items }}
+    as: pull
+    parallel: 8
+    tool: github.get_pull_request
+    with: { number: "${{ .pull.number }}" }
+    on_error: continue
+  approve:
+    ask: Publish notes for ${{ .steps.details | length }} changes?
+    answer: { ok: boolean }
+    timeout: 10m
+  publish:
+    if: ${{ .steps.approve.ok }}
+    tool: blog.create_post
+    with: { body: '${{ [.steps.details[].title] | join("\n") }}' }
+    retry: { times: 3, delay: 2s, on: [transport, timeout] }
+outputs:
+  url: ${{ .steps.publish.url }}
+"#;
+
+/// The printed form, or the report of what is wrong.
+fn printed(text: &str) -> Result<String, String> {
+    let mut sources = SourceMap::new();
+    let id = sources.add("case.workflow.yaml".to_owned(), text.to_owned());
+    let (documents, mut diagnostics) = parse(&sources, id);
+    let root = &documents[0].root;
+    let workflow = read(root, &mut diagnostics);
+    let report = |diagnostics: &Diagnostics| {
+        render::report(diagnostics, &sources, render::TextOptions::default())
+    };
+    match workflow {
+        Some(read) if diagnostics.is_empty() => Ok(print(&read.workflow)),
+        _ => Err(report(&diagnostics)),
+    }
+}
+
+#[test]
+fn the_example_of_the_guide() {
+    let expected = r#"workflow release-notes
+  version "1.2.0"
+  description "Collect merged changes, draft notes, publish after approval"
+  input {"type":"object","properties":{"repo":{"type":"string"},"limit":{"type":"integer","default":50},"tags":{"type":"array","items":{"type":"string"}},"channel":{"type":"string","enum":["blog","chat"],"default":"blog"}},"required":["repo"]}
+  timeout none
+  parallel unlimited
+  if every step failed: completes
+  durability as configured
+  on disconnect cancel
+  step pulls
+    call github.list_pull_requests reading payload
+      repo = path input.repo
+      limit = path input.limit
+    timeout none
+    on error abort
+    after a skipped step: is skipped too
+  step details
+    needs pulls
+    for each pull in path steps.pulls.output.items
+      parallel 8
+      items at most 10000
+      output a list
+      call github.get_pull_request reading payload
+        number = path item.pull.number
+      timeout none
+      on error abort
+      after a skipped step: is skipped too
+    timeout none
+    on error continue
+    after a skipped step: is skipped too
+  step approve
+    needs details
+    ask mixed ["Publish notes for ", jq ".steps.details | length", " changes?"]
+      for {"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}
+      on decline fail
+      on cancel fail
+      output the answer
+    timeout 10m
+    on error abort
+    after a skipped step: is skipped too
+  step publish
+    needs approve, details
+    when (jq truth) path steps.approve.output.ok
+    call blog.create_post reading payload
+      body = jq "[.steps.details[].title] | join(\"\\n\")"
+    timeout none
+    on error retry 3 times after 2s on transport, timeout, then abort
+    after a skipped step: is skipped too
+  output
+    url: any = path steps.publish.output.url
+  output without a value is left out
+"#;
+    assert_eq!(
+        printed(RELEASE_NOTES).unwrap_or_else(|report| panic!("{report}")),
+        expected
+    );
+}
+
+/// The line of the printed form that begins with these words.
+#[track_caller]
+fn line(step: &str, begins: &str) -> String {
+    let text = format!(
+        "workflow: case\nparameters: {{type: object, additionalProperties: true}}\nsteps:\n  other: {{tool: a.b}}\n  own:\n{step}"
+    );
+    let printed = printed(&text).unwrap_or_else(|report| panic!("{report}"));
+    let own = printed.split_once("step own\n").unwrap().1;
+    let found = own
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with(begins));
+    found
+        .unwrap_or_else(|| panic!("no `{begins}` in\n{own}"))
+        .to_owned()
+}
+
+#[test]
+fn paths_and_programs_of_arguments() {
+    let cases = [
+        ("${{ .inputs.a.b }}", "path input.a.b"),
+        ("${{.inputs[\"a b\"]}}", "path input[\"a b\"]"),
+        (
+            "${{ .steps.other.items[0].x }}",
+            "path steps.other.output.items[0].x",
+        ),
+        ("${{ .steps.other[-1] }}", "path steps.other.output[-1]"),
+        (
+            "${{ .steps.other[*].x ?? 1 }}",
+            "path steps.other.output[*].x ?? 1",
+        ),
+        ("${{ .results.other.status }}", "path steps.other.status"),
+        (
+            "${{ .results.other.result.isError }}",
+            "path steps.other.result.isError",
+        ),
+        ("${{ .run.id }}", "path run.id"),
+        ("${{ .inputs.a-b }}", "path input.a-b"),
+        ("${{ .inputs.a - 1 }}", "jq \".inputs.a - 1\""),
+        ("${{ .inputs.a // 1 }}", "jq \".inputs.a // 1\""),
+        (
+            "a ${{ .inputs.a }} b",
+            "mixed [\"a \", path input.a, \" b\"]",
+        ),
+        (
+            "${{ .inputs.a }}${{ .inputs.b }}",
+            "mixed [path input.a, path input.b]",
+        ),
+        ("${{ {a: {b: 1}} }}", "jq \"{a: {b: 1}}\""),
+        ("${{ \"}}\" }}", "jq \"\\\"}}\\\"\""),
+        ("${{ \"\\(\"}}\")\" }}", "jq \"\\\"\\\\(\\\"}}\\\")\\\"\""),
+        ("$${{ .a }}", "json \"${{ .a }}\""),
+        ("$x {{ a }}", "json \"$x {{ a }}\""),
+    ];
+    for (written, expected) in cases {
+        let quoted = serde_json::to_string(written).unwrap();
+        let found = line(
+            &format!("    tool: c.d\n    with: {{v: {quoted}}}\n"),
+            "v =",
+        );
+        assert_eq!(found, format!("v = {expected}"), "{written}");
+    }
+}
+
+/// A step, the beginning of the line it prints, and that line.
+const SAID: [(&str, &str, &str); 14] = [
+    (
+        "    tool: c.d\n    with: {v: {$go: 'x {{.params.a}}'}}\n",
+        "v =",
+        "v = go \"x {{.params.a}}\"",
+    ),
+    (
+        "    tool: c.d\n    with: {v: {$go: '{{.params.a}}', mode: go, missing: go}}\n",
+        "v =",
+        "v = go go mode go missing \"{{.params.a}}\"",
+    ),
+    (
+        "    tool: c.d\n    with: {v: {$value: {$go: x}}}\n",
+        "v =",
+        "v = json {\"$go\":\"x\"}",
+    ),
+    (
+        "    tool: c.d\n    if: {$jq: '.parents.other.n > 0', view: parents, parents: [other]}\n",
+        "when",
+        "when (jq truth) jq over parents other \".parents.other.n > 0\"",
+    ),
+    (
+        "    tool: c.d\n    if: ${{ .steps.other.ok }}\n    truth: words\n    after_skip: run\n",
+        "when",
+        "when (true or false) path steps.other.output.ok",
+    ),
+    (
+        "    tool: c.d\n    transform: .result.hits\n",
+        "transform",
+        "transform jq over the result \".result.hits\"",
+    ),
+    (
+        "    tool: c.d\n    read: content_map\n",
+        "call",
+        "call c.d reading content map",
+    ),
+    ("    tool: c.d\n    mock: null\n", "mock", "mock null"),
+    (
+        "    tool: c.d\n    after_skip: skip_after_failure\n",
+        "after",
+        "after a skipped step: is skipped too, and after a failed one",
+    ),
+    (
+        "    tool: c.d\n    needs: [other?]\n",
+        "needs",
+        "needs other (optional)",
+    ),
+    (
+        "    tool: c.d\n    retry: 2\n    on_error: continue\n",
+        "on error",
+        "on error retry 2 times after 1s on what is retryable, then continue",
+    ),
+    (
+        "    ask: go?\n    answer_schema: {type: boolean}\n    default_answer: true\n",
+        "without",
+        "without an answer {\"value\":true}",
+    ),
+    (
+        "    ask: go?\n    on_decline: skip_remaining\n    on_cancel: continue\n    report: true\n",
+        "on decline",
+        "on decline skip the remaining steps",
+    ),
+    (
+        "    each: [1, 2]\n    report: true\n    max_items: 5\n    do: {name: inner, tool: c.d, with: {v: '${{ .item }}'}, if: '${{ .index }}', timeout: 1s}\n",
+        "for each",
+        "for each item in text \"[1,2]\"",
+    ),
+];
+
+#[test]
+fn what_other_dialects_say_can_be_said() {
+    for (written, begins, expected) in SAID {
+        assert_eq!(line(written, begins), expected, "{written}");
+    }
+}
+
+#[test]
+fn faults_are_told_all_at_once() {
+    let report = printed(
+        "workflow: a b\nversion: 1.0.0\ninputs: {a: strin, b: 1}\nsteps:\n  x:\n    tool: 'no tool'\n    with: {v: '${{ .inputs.c '}\n  y:\n    ask: q\n    tool: a.b\n  z: {retry: {delay: 1s}, tool: a.b, if: 'yes it is', unknown: 1}\noutputs: {a: {value: '${{ .stesp.x }}', properties: {}}}\n",
+    )
+    .unwrap_err();
+    for code in [
+        "WF030", "WF024", "WF022", "WF032", "WF201", "WF034", "WF035", "WF208", "WF020", "WF401",
+    ] {
+        assert!(report.contains(code), "{code} is not in\n{report}");
+    }
+}

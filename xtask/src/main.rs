@@ -6,6 +6,7 @@ mod node;
 mod obtain;
 mod part;
 mod python;
+mod real;
 mod table;
 mod test;
 

@@ -72,6 +72,11 @@ impl Outcome {
             self.passed += count(counts, "passed");
             self.failed += count(counts, "failed");
         }
+        if let Some(counts) = line.strip_prefix("real: ") {
+            let failed = count(counts, "failed");
+            self.passed += count(counts, "run").saturating_sub(failed);
+            self.failed += failed;
+        }
         if let Some(skipped) = line.trim_start().strip_prefix("skipped: ") {
             self.skipped.push(skipped.to_owned());
         }
@@ -80,7 +85,9 @@ impl Outcome {
 
 /// The number in front of a word: `ok. 12 passed; 0 failed`.
 fn count(text: &str, word: &str) -> u64 {
-    let mut words = text.split([' ', ';', '.']).filter(|word| !word.is_empty());
+    let mut words = text
+        .split([' ', ';', '.', ','])
+        .filter(|word| !word.is_empty());
     let mut last = 0;
     words
         .find_map(|next| {
@@ -103,7 +110,8 @@ mod tests {
         outcome
             .read("test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; finished in 0.10s");
         outcome.read("skipped: python client (no python3)");
-        assert_eq!((outcome.passed, outcome.failed), (12, 3));
+        outcome.read("real: 9 run, 1 failed, 0 skipped");
+        assert_eq!((outcome.passed, outcome.failed), (20, 4));
         assert_eq!(outcome.skipped, ["python client (no python3)"]);
     }
 }

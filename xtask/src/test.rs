@@ -1,7 +1,7 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
 use crate::part::{Outcome, root, say};
-use crate::{conformance, python, table};
+use crate::{conformance, python, real, table};
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,6 +15,7 @@ const PARTS: &[(&str, Run)] = &[
     ("cli", cli),
     ("skeleton", skeleton),
     ("kill", || kill(&[])),
+    ("real", real::run),
     ("conformance", conformance::run),
 ];
 

@@ -1,14 +1,20 @@
 //! Whether a connected backend answers. Failures of real calls raise a doubt, a probe settles it,
 //! and calls fail at once while a backend is known not to answer. Pure; `slot` sends the probes.
 
+use std::time::Duration;
+
 use crate::error::CallError;
 use crate::limits::DOUBT_AFTER;
+use crate::status::Breaker;
 
 /// What calls and probes have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     failures_in_row: u32,
     suspended: Option<String>,
+    is_probing: bool,
+    latency: Option<Duration>,
+    last_error: Option<String>,
 }
 
 /// What to do after a call.
@@ -20,8 +26,19 @@ pub(crate) enum Verdict {
 }
 
 impl Health {
-    pub(crate) fn observe(&mut self, failure: Option<&CallError>) -> Verdict {
-        if !failure.is_some_and(is_silence) {
+    /// A call was answered, so long after it was sent.
+    pub(crate) fn answered_in(&mut self, took: Duration) -> Verdict {
+        // Each answer counts for an eighth.
+        let mean = self.latency.map_or(took, |mean| (mean * 7 + took) / 8);
+        self.latency = Some(mean);
+        self.answered();
+        Verdict::Fine
+    }
+
+    /// A call that was sent has failed.
+    pub(crate) fn failed(&mut self, error: &CallError) -> Verdict {
+        self.remember(error.to_string());
+        if !is_silence(error) {
             self.answered();
             return Verdict::Fine;
         }
@@ -36,12 +53,42 @@ impl Health {
 
     /// A call or a probe was answered, with whatever.
     pub(crate) fn answered(&mut self) {
-        *self = Self::default();
+        self.failures_in_row = 0;
+        self.suspended = None;
+        self.is_probing = false;
     }
 
     /// A probe was not answered.
     pub(crate) fn suspend(&mut self, reason: String) {
+        self.remember(reason.clone());
         self.suspended = Some(reason);
+        self.is_probing = false;
+    }
+
+    /// A probe is under way.
+    pub(crate) fn probe(&mut self) {
+        self.is_probing = true;
+    }
+
+    /// Something went wrong; remembered until something else does.
+    pub(crate) fn remember(&mut self, reason: String) {
+        self.last_error = Some(reason);
+    }
+
+    pub(crate) fn breaker(&self) -> Breaker {
+        match (&self.suspended, self.is_probing) {
+            (None, _) => Breaker::Closed,
+            (Some(_), false) => Breaker::Open,
+            (Some(_), true) => Breaker::HalfOpen,
+        }
+    }
+
+    pub(crate) fn latency(&self) -> Option<Duration> {
+        self.latency
+    }
+
+    pub(crate) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     /// Why calls are refused, while they are.
@@ -68,9 +115,9 @@ fn is_silence(error: &CallError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    const TOOK: Duration = Duration::from_millis(8);
 
     fn timeout() -> CallError {
         CallError::Timeout {
@@ -84,13 +131,13 @@ mod tests {
     fn doubt_needs_failures_in_a_row() {
         let mut health = Health::default();
         for _ in 1..DOUBT_AFTER {
-            assert_eq!(health.observe(Some(&timeout())), Verdict::Fine);
+            assert_eq!(health.failed(&timeout()), Verdict::Fine);
         }
-        assert_eq!(health.observe(None), Verdict::Fine);
+        assert_eq!(health.answered_in(TOOK), Verdict::Fine);
         for _ in 1..DOUBT_AFTER {
-            assert_eq!(health.observe(Some(&timeout())), Verdict::Fine);
+            assert_eq!(health.failed(&timeout()), Verdict::Fine);
         }
-        assert_eq!(health.observe(Some(&timeout())), Verdict::Doubtful);
+        assert_eq!(health.failed(&timeout()), Verdict::Doubtful);
     }
 
     #[test]
@@ -98,7 +145,22 @@ mod tests {
         let mut health = Health::default();
         health.suspend("silent".to_owned());
         assert_eq!(health.suspended(), Some("silent"));
+        assert_eq!(health.breaker(), Breaker::Open);
+        health.probe();
+        assert_eq!(health.breaker(), Breaker::HalfOpen);
         health.answered();
         assert_eq!(health.suspended(), None);
+        assert_eq!(health.breaker(), Breaker::Closed);
+        assert_eq!(health.last_error(), Some("silent"));
+    }
+
+    #[test]
+    fn latency_is_a_moving_mean_of_answers() {
+        let mut health = Health::default();
+        health.answered_in(TOOK);
+        health.failed(&timeout());
+        assert_eq!(health.latency(), Some(TOOK));
+        health.answered_in(TOOK * 9);
+        assert_eq!(health.latency(), Some(TOOK * 2));
     }
 }

@@ -45,4 +45,4 @@ pub use options::{
 };
 pub use pool::{Backends, Subscription};
 pub use roster::{ResourceUpdate, ToolLists};
-pub use status::{BackendState, BackendStatus};
+pub use status::{BackendState, BackendStatus, Breaker};

@@ -1,33 +1,31 @@
-//! One connection kept alive: connected on demand, listed, watched, reconnected with back-off.
-//! A task of its own does this, so no caller's patience and no other backend is touched.
+//! One backend as its callers meet it: a connection on demand, places on it, time-outs, what it last listed. A task
+//! of its own (`keep`) connects and watches, so no caller's patience and no other backend is touched.
+
+mod keep;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecall_mcp::{CallAnswer, Era, Tool, method};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::asking::{Asker, within};
-use crate::backoff::Backoff;
 use crate::call::{Call, Takes};
 use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError};
 use crate::health::{Health, Verdict};
-use crate::limits::{
-    BACKOFF_WAITED, CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX, LISTEN_AGAIN,
-};
+use crate::limits::BACKOFF_WAITED;
 use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
-use crate::news::Changes;
 use crate::options::{ClientInfo, TransportOptions};
 use crate::params::capabilities_of;
-use crate::status::{BackendState, BackendStatus};
-use crate::subscriptions::{self, Subscriptions};
+use crate::status::{BackendState, BackendStatus, Breaker};
+use crate::subscriptions::Subscriptions;
 use crate::tasks;
 
 /// What a backend has to tell.
@@ -111,7 +109,7 @@ impl Slot {
             stop: CancellationToken::new(),
             target,
         });
-        tokio::spawn(keep(Arc::clone(&slot)));
+        tokio::spawn(keep::keep(Arc::clone(&slot)));
         slot
     }
 
@@ -133,13 +131,17 @@ impl Slot {
         let asker = call.asker.clone().map(Asker::new);
         let work = async {
             let (client, _permit) = self.admitted().await?;
+            let since = Instant::now();
             let calling = client.call(&call, &arguments, asker.as_ref(), Arc::clone(&sent));
-            match calling.await.map_err(|error| error.of_call(backend))? {
+            let answer = calling.await.map_err(|error| error.of_call(backend))?;
+            let took = since.elapsed();
+            let answer = match answer {
                 CallAnswer::Task(task) => {
-                    Box::pin(tasks::follow(self, client, task, asker.as_ref())).await
+                    Box::pin(tasks::follow(self, client, task, asker.as_ref())).await?
                 }
-                answer => Ok(answer),
-            }
+                answer => answer,
+            };
+            Ok((answer, took))
         };
         let done = within(after, asker.as_ref(), work).await;
         self.judged(after, &sent, done)
@@ -154,8 +156,10 @@ impl Slot {
         let sent = Arc::new(AtomicBool::new(false));
         let work = async {
             let (client, _permit) = self.admitted().await?;
+            let since = Instant::now();
             let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
-            outcome.map_err(|error| error.of_call(&self.target.options.name))
+            let outcome = outcome.map_err(|error| error.of_call(&self.target.options.name))?;
+            Ok((outcome, since.elapsed()))
         };
         let after = self.target.options.call_timeout;
         let done = within(after, None, work).await;
@@ -172,7 +176,7 @@ impl Slot {
         &self,
         after: Duration,
         sent: &AtomicBool,
-        done: Option<Result<T, CallError>>,
+        done: Option<Result<(T, Duration), CallError>>,
     ) -> Result<T, CallError> {
         let outcome = done.unwrap_or_else(|| {
             let backend = self.target.options.name.clone();
@@ -186,12 +190,13 @@ impl Slot {
         let verdict = match &outcome {
             // What was never sent shows nothing.
             Err(error) if !error.may_have_acted() => Verdict::Fine,
-            outcome => lock(&self.health).observe(outcome.as_ref().err()),
+            Err(error) => lock(&self.health).failed(error),
+            Ok((_, took)) => lock(&self.health).answered_in(*took),
         };
         if verdict == Verdict::Doubtful {
             self.doubt.notify_one();
         }
-        outcome
+        outcome.map(|(answer, _)| answer)
     }
 
     /// A connection that is not known to be silent, and a place on it.
@@ -258,6 +263,12 @@ impl Slot {
         } else {
             None
         };
+        let health = lock(&self.health);
+        let breaker = match &state {
+            State::Ready(_) => health.breaker(),
+            State::Down { .. } => Breaker::Open,
+            State::Idle | State::Connecting | State::Stopped => Breaker::Closed,
+        };
         BackendStatus {
             name: self.target.options.name.clone(),
             transport: match self.target.options.transport {
@@ -265,30 +276,23 @@ impl Slot {
                 TransportOptions::Http(_) => "http",
                 TransportOptions::Sse(_) => "sse",
             },
+            breaker,
+            era: client.map(|client| match client.era() {
+                Era::Legacy => "legacy",
+                Era::Modern => "modern",
+            }),
             revision: client.map(|client| client.agreement.revision.as_str()),
             server_info: client.map(|client| client.agreement.server_info.clone()),
             instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),
             in_flight: self.in_flight(),
             connects: self.connects.load(Ordering::Relaxed),
+            latency: health.latency(),
+            last_error: health.last_error().map(str::to_owned),
             stderr: client
                 .map(|client| client.stderr_tail())
                 .unwrap_or_default(),
-            state: match state {
-                State::Idle => BackendState::Idle,
-                State::Connecting => BackendState::Connecting,
-                State::Ready(_) => match lock(&self.health).suspended() {
-                    None => BackendState::Ready,
-                    Some(reason) => BackendState::Silent {
-                        reason: reason.to_owned(),
-                    },
-                },
-                State::Down { reason, until, .. } => {
-                    let retry_in = until.saturating_duration_since(Instant::now());
-                    BackendState::Down { reason, retry_in }
-                }
-                State::Stopped => BackendState::Stopped,
-            },
+            state: shown(&state, health.suspended()),
         }
     }
 
@@ -342,10 +346,12 @@ impl Slot {
     }
 
     async fn list(&self, client: &Client) -> Result<(), ConnectError> {
+        let since = Instant::now();
         let tools = client.list_tools().await;
         let tools: Arc<[Tool]> = tools
             .map_err(|error| error.of_connect(method::TOOLS_LIST))?
             .into();
+        lock(&self.health).answered_in(since.elapsed());
         let is_new = {
             let mut known = lock(&self.tools);
             let is_new = known.as_deref() != Some(&*tools);
@@ -357,9 +363,7 @@ impl Slot {
         }
         Ok(())
     }
-}
 
-impl Slot {
     /// Lists other than tools may have changed; they are read when somebody wants them.
     fn tell_others(&self, resources: bool, prompts: bool) {
         if resources {
@@ -374,153 +378,19 @@ impl Slot {
     }
 }
 
-/// The life of a slot.
-async fn keep(slot: Arc<Slot>) {
-    if !slot.target.options.eager {
-        tokio::select! {
-            () = slot.demand.notified() => {}
-            () = slot.stop.cancelled() => return stopped(&slot),
-        }
-    }
-    let mut backoff = Backoff::default();
-    let mut failures = 0;
-    while !slot.stop.is_cancelled() {
-        slot.state.send_replace(State::Connecting);
-        let patience = slot.target.options.connect_timeout;
-        let connected = tokio::select! {
-            connected = tokio::time::timeout(patience, slot.connect()) => connected,
-            () = slot.stop.cancelled() => break,
-        };
-        let outcome = connected.unwrap_or(Err(ConnectError::TimedOut(patience)));
-        let (reason, lived) = match outcome {
-            Ok(client) => {
-                let since = Instant::now();
-                lock(&slot.health).answered();
-                slot.state.send_replace(State::Ready(Arc::clone(&client)));
-                let reason = watch_connection(&slot, &client).await;
-                if slot.stop.is_cancelled() {
-                    client.shutdown().await;
-                }
-                (reason, Some(since.elapsed()))
-            }
-            Err(error) => {
-                // An earlier finding may be what is wrong.
-                *lock(&slot.found_era) = slot.target.options.era;
-                (error.to_string(), None)
-            }
-        };
-        failures += 1;
-        let until = Instant::now() + backoff.after(lived);
-        if !slot.stop.is_cancelled() {
-            tracing::warn!(backend = %slot.target.options.name, reason, "a backend is down");
-        }
-        slot.state.send_replace(State::Down {
-            reason,
-            until,
-            failures,
-        });
-        tokio::select! {
-            () = tokio::time::sleep_until(until) => {}
-            () = slot.stop.cancelled() => {}
-        }
-    }
-    stopped(&slot);
-}
-
-fn stopped(slot: &Slot) {
-    slot.state.send_replace(State::Stopped);
-}
-
-/// Reads the list again when it changes, until the connection ends; says why it ended.
-async fn watch_connection(slot: &Slot, client: &Client) -> String {
-    let mut closed = client.closed();
-    let mut changes = client.news().changes();
-    // What was told since the first list was read counts.
-    let mut seen = Changes::default();
-    changes.mark_changed();
-    let mut updated = client.news().updated();
-    let listening = listen_for_changes(slot, client);
-    tokio::pin!(listening);
-    let subscribing = subscriptions::keep(client, &slot.subscriptions);
-    tokio::pin!(subscribing);
-    let examining = examine(slot, client);
-    tokio::pin!(examining);
-    loop {
-        tokio::select! {
-            reason = ended(&mut closed) => return reason,
-            () = slot.stop.cancelled() => return "it was shut down".to_owned(),
-            () = &mut listening => {}
-            () = &mut subscribing => {}
-            reason = &mut examining => {
-                client.shutdown().await;
-                return reason;
-            }
-            Ok(uri) = updated.recv() => (slot.publish)(Told::Updated(uri)),
-            Ok(()) = changes.changed() => {
-                let now = *changes.borrow_and_update();
-                slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
-                list_again(slot, client, seen, now).await;
-                seen = now;
-            }
-        }
-    }
-}
-
-async fn list_again(slot: &Slot, client: &Client, seen: Changes, now: Changes) {
-    if now.tools == seen.tools {
-        return;
-    }
-    let patience = CONNECT_TIMEOUT_DEFAULT;
-    let listed = tokio::time::timeout(patience, slot.list(client)).await;
-    if let Err(error) = listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
-        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
-    }
-}
-
-/// Keeps the stream open on which a modern server tells of list changes. Never returns.
-async fn listen_for_changes(slot: &Slot, client: &Client) {
-    if !client.must_listen() {
-        return std::future::pending().await;
-    }
-    loop {
-        let filter = json!({
-            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
-        });
-        let ended = client.listen(filter).await;
-        tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
-        tokio::time::sleep(LISTEN_AGAIN).await;
-    }
-}
-
-/// Probes when calls raised a doubt, until the server answers again. Returns only to give the
-/// connection up: the server stays silent and nothing is in flight that could keep it busy.
-async fn examine(slot: &Slot, client: &Client) -> String {
-    loop {
-        slot.doubt.notified().await;
-        let mut backoff = Backoff::default();
-        let mut unanswered = 0;
-        loop {
-            let probe = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, client.probe()).await;
-            if probe.unwrap_or(false) {
-                lock(&slot.health).answered();
-                break;
-            }
-            unanswered += 1;
-            let reason = format!("it answers neither calls nor {unanswered} probes");
-            lock(&slot.health).suspend(reason.clone());
-            if unanswered >= HEALTH_PROBES_MAX && slot.in_flight() == 0 {
-                return reason;
-            }
-            tokio::time::sleep(backoff.after(None)).await;
-        }
-    }
-}
-
-async fn ended(closed: &mut watch::Receiver<Option<Arc<str>>>) -> String {
-    let reason = closed.wait_for(Option::is_some).await;
-    match reason.ok().and_then(|reason| reason.clone()) {
-        Some(reason) => reason.to_string(),
-        None => "the connection ended".to_owned(),
+fn shown(state: &State, suspended: Option<&str>) -> BackendState {
+    match (state, suspended) {
+        (State::Idle, _) => BackendState::Idle,
+        (State::Connecting, _) => BackendState::Connecting,
+        (State::Ready(_), None) => BackendState::Ready,
+        (State::Ready(_), Some(reason)) => BackendState::Silent {
+            reason: reason.to_owned(),
+        },
+        (State::Down { reason, until, .. }, _) => BackendState::Down {
+            reason: reason.clone(),
+            retry_in: until.saturating_duration_since(Instant::now()),
+        },
+        (State::Stopped, _) => BackendState::Stopped,
     }
 }
 

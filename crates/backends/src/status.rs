@@ -1,8 +1,8 @@
-//! What can be seen of a backend from outside, as plain data.
+//! What can be seen of a backend from outside, as plain data, and the same as JSON for every face that shows it.
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use onecall_workflow::name::BackendName;
 
@@ -12,6 +12,9 @@ pub struct BackendStatus {
     /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
     pub state: BackendState,
+    pub breaker: Breaker,
+    /// `modern` or `legacy`, while connected.
+    pub era: Option<&'static str>,
     /// The revision spoken, while connected.
     pub revision: Option<&'static str>,
     /// What the server says of itself, while connected.
@@ -22,6 +25,10 @@ pub struct BackendStatus {
     pub tools: Option<usize>,
     pub in_flight: usize,
     pub connects: u64,
+    /// From request to answer, as a moving mean.
+    pub latency: Option<Duration>,
+    /// Why a call or a connection failed last, even if all is well since.
+    pub last_error: Option<String>,
     /// The last lines of a child's stderr, while connected.
     pub stderr: Vec<String>,
 }
@@ -41,4 +48,74 @@ pub enum BackendState {
         retry_in: Duration,
     },
     Stopped,
+}
+
+/// Whether calls are let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breaker {
+    Closed,
+    /// Calls fail at once.
+    Open,
+    /// Calls fail at once, and it is being tried whether they need to.
+    HalfOpen,
+}
+
+impl BackendState {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Silent { .. } => "silent",
+            Self::Down { .. } => "down",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Why it cannot be used now.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Silent { reason } | Self::Down { reason, .. } => Some(reason),
+            Self::Idle | Self::Connecting | Self::Ready | Self::Stopped => None,
+        }
+    }
+}
+
+impl Breaker {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+        }
+    }
+}
+
+impl BackendStatus {
+    pub fn to_json(&self) -> Value {
+        let retry_in = match &self.state {
+            BackendState::Down { retry_in, .. } => Some(millis(*retry_in)),
+            _ => None,
+        };
+        json!({
+            "name": self.name.as_str(),
+            "transport": self.transport,
+            "state": self.state.word(),
+            "reason": self.state.reason(),
+            "retry_in_ms": retry_in,
+            "breaker": self.breaker.word(),
+            "era": self.era,
+            "revision": self.revision,
+            "server": self.server_info,
+            "tools": self.tools,
+            "in_flight": self.in_flight,
+            "connects": self.connects,
+            "latency_ms": self.latency.map(|latency| latency.as_secs_f64() * 1000.0),
+            "last_error": self.last_error,
+        })
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,10 @@
 //! The command line as written. What the flags mean is in `wire` and in each command.
 
+use crate::command::backends::BackendsArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::connect::ConnectArgs;
 use crate::command::doctor::DoctorArgs;
+use crate::command::lock::LockArgs;
 use crate::command::runs;
 use crate::files::FileArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -58,6 +60,10 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// List the tools of the backends, or save them for `check --tools`
     Tools(ToolsArgs),
+    /// Show how each backend is doing
+    Backends(BackendsArgs),
+    /// Write down the tools that workflows use, so that a change of one is noticed
+    Lock(LockArgs),
     /// Try a Go template
     Render(RenderArgs),
     /// Print JSON Schema for editors, or list every key and what it does
@@ -126,6 +132,9 @@ pub(crate) struct CallArgs {
     /// Show what would run, with the first arguments, and call nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Call a backend's tool, print its result as received and, below it, how steps read it
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) raw: bool,
     /// Label the run, as `key=value`; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<String>,
@@ -331,8 +340,8 @@ pub(crate) enum GraphFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
-    /// Files or directories with backends
-    #[arg(required_unless_present_any = ["backends", "mcp_configs"], value_name = "PATH")]
+    /// Files or directories with backends, or the URL of one
+    #[arg(required_unless_present_any = ["backends", "mcp_configs"], value_name = "PATH|URL")]
     pub(crate) paths: Vec<PathBuf>,
     /// Write `{backend: list}` as JSON, for `check --tools`
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod backends;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -8,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod lock;
 pub(crate) mod render;
 pub(crate) mod runs;
 pub(crate) mod schema;

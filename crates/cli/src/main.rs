@@ -53,6 +53,8 @@ fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => command::check::run(&args),
         Command::Graph(args) => command::graph::run(&args),
+        Command::Backends(args) => on_runtime(command::backends::run(args)),
+        Command::Lock(args) => on_runtime(command::lock::run(args)),
         Command::Tools(args) => on_runtime(command::tools::run(args)),
         Command::Render(args) => command::render::run(&args),
         Command::Schema(args) => command::schema::run(&args),

@@ -12,7 +12,8 @@ use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_runtime::sources::{self, Stamp};
 use onecall_source::render::{self, TextOptions};
-use onecall_source::{Diagnostics, SourceMap};
+use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes};
+use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,14 +78,38 @@ pub(crate) fn understand(collected: sources::Collected) -> Loaded {
     let options = onecall_config::Options {
         environment: &environment,
     };
-    let (settings, faults) = onecall_config::read(&collected.sources, &collected.inputs, &options);
+    let (mut settings, faults) =
+        onecall_config::read(&collected.sources, &collected.inputs, &options);
     diagnostics.append(faults);
+    if let (Some(file), Some(settings)) = (&collected.lock, &mut settings) {
+        diagnostics.extend(apply_lock(file, settings));
+    }
     diagnostics.sort();
     Loaded {
         sources: collected.sources,
         settings,
         diagnostics,
         stamp: collected.stamp,
+    }
+}
+
+/// Holds every server to the lock file.
+fn apply_lock(file: &sources::LockFile, settings: &mut Settings) -> Option<Diagnostic> {
+    let name = file.path.display().to_string();
+    match Lock::parse(&file.text) {
+        Ok(lock) => {
+            for server in &mut settings.servers {
+                server.lock = Some(lock.clone());
+            }
+            None
+        }
+        Err(error) => {
+            let message = format!("the lock file cannot be read: {error}");
+            let fault = Diagnostic::error(codes::LOCK_UNREADABLE, message)
+                .label(Place::path(name, ""), "this file")
+                .help("restore it, or remove it and run `onecall lock`");
+            Some(fault)
+        }
     }
 }
 

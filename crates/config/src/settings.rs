@@ -1,6 +1,7 @@
 //! Configuration as used: complete and checked. How each file writes it is left to the modules that read them.
 
 use onecall_source::Place;
+use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::{Annotations, Workflow};
@@ -60,6 +61,8 @@ pub struct Server {
     pub expose: Expose,
     /// Arguments of one call, in bytes, where the configuration says another number.
     pub argument_bytes_max: Option<usize>,
+    /// The tools that workflows may be run on, as they were locked.
+    pub lock: Option<Lock>,
 }
 
 /// What clients see.

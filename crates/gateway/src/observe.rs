@@ -67,17 +67,6 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
         .withheld
         .iter()
         .map(|withheld| json!({ "workflow": withheld.workflow, "reason": withheld.reason }));
-    let backends = shared.runtime.backends();
-    let backends = backends.iter().map(|backend| {
-        json!({
-            "name": backend.name.to_string(),
-            "transport": backend.transport,
-            "state": format!("{:?}", backend.state),
-            "revision": backend.revision,
-            "tools": backend.tools,
-            "in_flight": backend.in_flight,
-        })
-    });
     let reloads = shared.runtime.reloads();
     Json(json!({
         "reloads": { "count": reloads.count, "refused": reloads.refused },
@@ -87,7 +76,7 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
         "answering": shared.answering.len(),
         "tools": tools.collect::<Vec<_>>(),
         "withheld": withheld.collect::<Vec<_>>(),
-        "backends": backends.collect::<Vec<_>>(),
+        "backends": shared.runtime.backend_reports(),
     }))
 }
 

@@ -22,6 +22,14 @@ impl Identities {
         Self(entries.collect())
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&BackendName, &str)> {
+        self.0.iter().map(|(backend, own)| (backend, own.as_str()))
+    }
+
+    pub(crate) fn get(&self, backend: &BackendName) -> Option<&str> {
+        self.0.get(backend).map(String::as_str)
+    }
+
     /// Writes into a plan which backends it is bound to.
     pub(crate) fn mark(&self, plan: &mut Plan) {
         for tool in plan.tools.iter().flatten() {

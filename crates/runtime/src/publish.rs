@@ -7,6 +7,7 @@ use onecall_config::settings::Expose;
 use onecall_mcp::{Hints, Tool};
 use onecall_workflow::catalog::{Catalog, Resolution};
 use onecall_workflow::check::check;
+use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
@@ -100,12 +101,19 @@ impl Published {
     }
 }
 
+/// What publishing goes by beside the workflows and the catalog.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) expose: Expose,
+    pub(crate) identities: &'a Identities,
+    pub(crate) lock: Option<&'a Lock>,
+}
+
 /// Binds every workflow and lists what fits.
 pub(crate) fn publish(
     workflows: &[Arc<Workflow>],
     catalog: &Catalog,
-    expose: Expose,
-    identities: &Identities,
+    terms: Terms<'_>,
 ) -> Published {
     let mut published = Published::default();
     let taken: BTreeSet<&str> = catalog
@@ -116,7 +124,7 @@ pub(crate) fn publish(
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();
     for workflow in workflows {
-        match publish_workflow(workflow, catalog, &taken, identities) {
+        match publish_workflow(workflow, catalog, &taken, terms) {
             Ok(tool) => published.push(tool),
             Err(reason) => published.withheld.push(Withheld {
                 workflow: workflow.name.as_str().to_owned(),
@@ -124,7 +132,7 @@ pub(crate) fn publish(
             }),
         }
     }
-    if expose == Expose::All {
+    if terms.expose == Expose::All {
         for tool in catalog.tools.iter().filter(|tool| tool.listed) {
             let Some(name) = &tool.name else { continue };
             let name = name.as_str().to_owned();
@@ -146,7 +154,7 @@ fn publish_workflow(
     workflow: &Arc<Workflow>,
     catalog: &Catalog,
     taken: &BTreeSet<&str>,
-    identities: &Identities,
+    terms: Terms<'_>,
 ) -> Result<PublishedTool, String> {
     let name = workflow.name.as_str().to_owned();
     if taken.contains(name.as_str()) {
@@ -154,7 +162,7 @@ fn publish_workflow(
     }
     let plan = match bind(workflow, catalog) {
         Ok(mut plan) => {
-            identities.mark(&mut plan);
+            terms.identities.mark(&mut plan);
             Some(stored_plan(plan))
         }
         Err(unbound) => {
@@ -169,7 +177,10 @@ fn publish_workflow(
             None
         }
     };
-    let faults = check(workflow, catalog);
+    let mut faults = check(workflow, catalog);
+    if let Some(lock) = terms.lock {
+        faults.append(lock.check(workflow, catalog));
+    }
     let unfit: Vec<&str> = faults
         .iter()
         .filter(|fault| fault.is_error())

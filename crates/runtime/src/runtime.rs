@@ -3,7 +3,8 @@
 
 use crate::calls;
 use crate::identity::{Foreign, Identities};
-use crate::publish::{Published, publish};
+use crate::kept::{self, Kept};
+use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
 use crate::world::LiveWorld;
@@ -16,8 +17,10 @@ use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::journal::{Journal, JournalError};
 use onecall_workflow::catalog::Catalog;
+use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -75,13 +78,19 @@ pub(crate) struct Content {
     workflows: Vec<Arc<Workflow>>,
     pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
+    lock: Option<Lock>,
+    /// What the store had of the backends' tools.
+    pub(crate) kept: Kept,
 }
 
 impl Content {
-    fn new(backends: Backends, server: settings::Server) -> Self {
+    async fn new(backends: Backends, server: settings::Server, journal: &dyn Journal) -> Self {
+        let identities = Identities::of(&server.backends);
         Self {
             backends,
-            identities: Identities::of(&server.backends),
+            kept: kept::load(journal, &identities).await,
+            identities,
+            lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
             catalog_options: crate::merge::options(&server.aggregation),
             expose: server.expose,
@@ -115,9 +124,11 @@ impl Runtime {
         let backends = backends_options(&options.server, options.this_program.as_deref());
         let backends = Backends::start(&client, backends)?;
         let (published, _) = watch::channel(Arc::new(Published::default()));
+        let name = options.server.name.clone();
+        let content = Content::new(backends, options.server, &*options.journal).await;
         let inner = Inner {
-            name: options.server.name.clone(),
-            content: RwLock::new(Arc::new(Content::new(backends, options.server))),
+            name,
+            content: RwLock::new(Arc::new(content)),
             publishing: Mutex::default(),
             reloads: watch::Sender::default(),
             this_program: options.this_program,
@@ -160,6 +171,11 @@ impl Runtime {
         self.content().backends.status()
     }
 
+    /// The same as JSON, for every face that shows it.
+    pub fn backend_reports(&self) -> Vec<Value> {
+        self.backends().iter().map(BackendStatus::to_json).collect()
+    }
+
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.inner.journal
     }
@@ -174,6 +190,17 @@ impl Runtime {
         Arc::clone(&content.unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The tools that the workflows call, as they are now, and what no backend has of them.
+    pub fn locked(&self) -> (Lock, Vec<String>) {
+        let content = self.content();
+        let catalog = catalog(&content);
+        let mut lock = Lock::default();
+        let workflows = content.workflows.iter();
+        let missing = workflows.flat_map(|workflow| lock.add(workflow, &catalog));
+        let missing = missing.collect();
+        (lock, missing)
+    }
+
     pub(crate) fn republish(&self) {
         let _publishing = self
             .inner
@@ -181,12 +208,12 @@ impl Runtime {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let content = self.content();
-        let mut fresh = publish(
-            &content.workflows,
-            &catalog(&content),
-            content.expose,
-            &content.identities,
-        );
+        let terms = Terms {
+            expose: content.expose,
+            identities: &content.identities,
+            lock: content.lock.as_ref(),
+        };
+        let mut fresh = publish(&content.workflows, &catalog(&content), terms);
         fresh.backends = Some(content.backends.clone());
         self.inner.published.send_replace(Arc::new(fresh));
     }
@@ -197,13 +224,14 @@ impl Runtime {
         let options = backends_options(&server, self.inner.this_program.as_deref());
         let backends = self.content().backends.renewed(options)?;
         backends.settle(self.inner.first_list_wait).await;
+        let fresh = Content::new(backends.clone(), server, &*self.inner.journal).await;
         {
             let mut content = self
                 .inner
                 .content
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            *content = Arc::new(Content::new(backends.clone(), server));
+            *content = Arc::new(fresh);
         }
         backends.make_current();
         self.republish();
@@ -271,10 +299,8 @@ impl Runtime {
 }
 
 fn catalog(content: &Content) -> Catalog {
-    let lists = content.backends.tool_lists();
-    let lists = Arc::clone(&lists.borrow());
-    let names = content.backends.names();
-    let (catalog, notices) = crate::merge::merge(&names, &lists, &content.catalog_options);
+    let lists = content.backends.listed(&content.kept);
+    let (catalog, notices) = onecall_backends::merge(&lists, &content.catalog_options);
     for notice in notices {
         tracing::warn!("{notice}");
     }

@@ -21,6 +21,7 @@ pub struct Collected {
     pub diagnostics: Diagnostics,
     /// What was looked at, as it was then.
     pub stamp: Stamp,
+    pub lock: Option<LockFile>,
 }
 
 /// Files and directories with what changes when they do. Taking it again is cheap.
@@ -45,6 +46,16 @@ impl Stamp {
     }
 }
 
+/// The lock file that stands beside the first path that has one.
+#[derive(Clone, Debug)]
+pub struct LockFile {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// The name of the lock file, in the folder of what it locks.
+const LOCK_NAME: &str = "onecall.lock";
+
 #[derive(Debug, thiserror::Error)]
 pub enum ReadSourcesError {
     #[error("cannot read `{path}`")]
@@ -67,7 +78,38 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
             reader.file(path, true)?;
         }
     }
+    let lock = lock_path(paths);
+    reader.collected.stamp.add(&lock);
+    reader.collected.lock = lock_file(lock)?;
     Ok(reader.collected)
+}
+
+/// Where the lock file of these paths stands, or would stand.
+pub fn lock_path(paths: &[PathBuf]) -> PathBuf {
+    let places: Vec<PathBuf> = paths.iter().map(|path| beside(path)).collect();
+    let existing = places.iter().find(|path| path.is_file());
+    let chosen = existing.or(places.first());
+    chosen.cloned().unwrap_or_else(|| PathBuf::from(LOCK_NAME))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.join(LOCK_NAME);
+    }
+    path.with_file_name(LOCK_NAME)
+}
+
+fn lock_file(path: PathBuf) -> Result<Option<LockFile>, ReadSourcesError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    let limit = onecall_source::limits::SOURCE_BYTES_MAX as u64;
+    let read = std::fs::File::open(&path);
+    match read.and_then(|file| file.take(limit).read_to_string(&mut text)) {
+        Ok(_) => Ok(Some(LockFile { path, text })),
+        Err(cause) => Err(ReadSourcesError::Read { path, cause }),
+    }
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Tending the store: heartbeats, commands from other processes, runs of dead owners, runs due to wake.
 
 use crate::calls;
+use crate::kept::Stored;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
@@ -62,17 +63,23 @@ async fn maintain(runtime: &Runtime) {
     }
 }
 
-/// Publishes anew whenever a backend's tools become known or change.
+/// Publishes anew whenever a backend's tools become known or change, and keeps them for the next start.
 fn follow_backends(runtime: &Runtime) {
     let mut lists = runtime.content().backends.tool_lists();
     let runtime = runtime.clone();
     tokio::spawn(async move {
+        let mut stored = Stored::default();
         loop {
             tokio::select! {
                 () = runtime.inner.leaving.cancelled() => return,
                 changed = lists.changed() => if changed.is_err() { return },
             }
             runtime.republish();
+            let live = Arc::clone(&lists.borrow_and_update());
+            let content = runtime.content();
+            stored
+                .update(&*runtime.inner.journal, &content, &live)
+                .await;
         }
     });
 }

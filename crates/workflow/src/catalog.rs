@@ -90,14 +90,15 @@ impl Catalog {
                 return Resolution::Found(tool);
             }
             return match knowledge {
-                Knowledge::Live | Knowledge::Kept => Resolution::Absent,
-                Knowledge::Unknown => Resolution::NotYetKnown,
+                Knowledge::Live => Resolution::Absent,
+                // The list of an earlier connection is not the last word.
+                Knowledge::Kept | Knowledge::Unknown => Resolution::NotYetKnown,
             };
         }
         if self
             .backends
             .values()
-            .any(|knowledge| *knowledge == Knowledge::Unknown)
+            .any(|knowledge| *knowledge != Knowledge::Live)
         {
             return Resolution::NotYetKnown;
         }

@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod expression;
 pub mod graph;
 pub mod limits;
+pub mod lock;
 pub mod name;
 pub mod output;
 pub mod parameters;

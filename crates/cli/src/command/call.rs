@@ -2,6 +2,7 @@
 //! Questions are asked in the terminal where there is one.
 
 mod dry_run;
+mod raw;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
@@ -39,6 +40,8 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let runtime = wire::start(server, &settings, journal, false).await?;
     let exit = if args.dry_run {
         dry_run::run(&runtime, &words.tool, arguments).await
+    } else if args.raw {
+        raw::run(&runtime, &words.tool, arguments).await
     } else {
         let mut request = Request::new(&words.tool, arguments);
         request.labels = labels;

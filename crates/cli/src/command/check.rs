@@ -75,6 +75,9 @@ fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics
         let catalog = saved.catalog(server);
         for workflow in &server.workflows {
             unfit.append(check(workflow, &catalog));
+            if let Some(lock) = &server.lock {
+                unfit.append(lock.check(workflow, &catalog));
+            }
         }
     }
     Ok(unfit)

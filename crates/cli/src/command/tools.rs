@@ -12,7 +12,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
-    let Some(mut settings) = args.files.load(&args.paths)?.sound() else {
+    let url = args.paths.first().and_then(|path| path.to_str());
+    let loaded = match url.filter(|word| args.paths.len() == 1 && wire::is_url(word)) {
+        Some(url) => wire::load_url(url),
+        None => args.files.load(&args.paths)?,
+    };
+    let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
     let server = wire::only_server(&mut settings)?;

@@ -3,6 +3,7 @@
 
 mod again;
 mod call;
+mod catalog;
 mod check;
 mod readme;
 mod reload;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod offers;
+mod start;
 mod world;
 
 use crate::world::{LEASE, options};

@@ -1,0 +1,169 @@
+//! The life of a slot: connect, watch the connection, probe it when calls raise a doubt, connect again with back-off.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Slot, State, Told, lock};
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::error::ConnectError;
+use crate::limits::{
+    CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX, LISTEN_AGAIN,
+};
+use crate::news::Changes;
+use crate::subscriptions;
+
+/// The life of a slot.
+pub(super) async fn keep(slot: Arc<Slot>) {
+    if !slot.target.options.eager {
+        tokio::select! {
+            () = slot.demand.notified() => {}
+            () = slot.stop.cancelled() => return stopped(&slot),
+        }
+    }
+    let mut backoff = Backoff::default();
+    let mut failures = 0;
+    while !slot.stop.is_cancelled() {
+        slot.state.send_replace(State::Connecting);
+        let patience = slot.target.options.connect_timeout;
+        let connected = tokio::select! {
+            connected = tokio::time::timeout(patience, slot.connect()) => connected,
+            () = slot.stop.cancelled() => break,
+        };
+        let outcome = connected.unwrap_or(Err(ConnectError::TimedOut(patience)));
+        let (reason, lived) = match outcome {
+            Ok(client) => {
+                let since = Instant::now();
+                lock(&slot.health).answered();
+                slot.state.send_replace(State::Ready(Arc::clone(&client)));
+                let reason = watch_connection(&slot, &client).await;
+                if slot.stop.is_cancelled() {
+                    client.shutdown().await;
+                }
+                (reason, Some(since.elapsed()))
+            }
+            Err(error) => {
+                // An earlier finding may be what is wrong.
+                *lock(&slot.found_era) = slot.target.options.era;
+                (error.to_string(), None)
+            }
+        };
+        failures += 1;
+        let until = Instant::now() + backoff.after(lived);
+        if !slot.stop.is_cancelled() {
+            tracing::warn!(backend = %slot.target.options.name, reason, "a backend is down");
+            lock(&slot.health).remember(reason.clone());
+        }
+        slot.state.send_replace(State::Down {
+            reason,
+            until,
+            failures,
+        });
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = slot.stop.cancelled() => {}
+        }
+    }
+    stopped(&slot);
+}
+
+fn stopped(slot: &Slot) {
+    slot.state.send_replace(State::Stopped);
+}
+
+/// Reads the list again when it changes, until the connection ends; says why it ended.
+async fn watch_connection(slot: &Slot, client: &Client) -> String {
+    let mut closed = client.closed();
+    let mut changes = client.news().changes();
+    // What was told since the first list was read counts.
+    let mut seen = Changes::default();
+    changes.mark_changed();
+    let mut updated = client.news().updated();
+    let listening = listen_for_changes(slot, client);
+    tokio::pin!(listening);
+    let subscribing = subscriptions::keep(client, &slot.subscriptions);
+    tokio::pin!(subscribing);
+    let examining = examine(slot, client);
+    tokio::pin!(examining);
+    loop {
+        tokio::select! {
+            reason = ended(&mut closed) => return reason,
+            () = slot.stop.cancelled() => return "it was shut down".to_owned(),
+            () = &mut listening => {}
+            () = &mut subscribing => {}
+            reason = &mut examining => {
+                client.shutdown().await;
+                return reason;
+            }
+            Ok(uri) = updated.recv() => (slot.publish)(Told::Updated(uri)),
+            Ok(()) = changes.changed() => {
+                let now = *changes.borrow_and_update();
+                slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
+                list_again(slot, client, seen, now).await;
+                seen = now;
+            }
+        }
+    }
+}
+
+async fn list_again(slot: &Slot, client: &Client, seen: Changes, now: Changes) {
+    if now.tools == seen.tools {
+        return;
+    }
+    let patience = CONNECT_TIMEOUT_DEFAULT;
+    let listed = tokio::time::timeout(patience, slot.list(client)).await;
+    if let Err(error) = listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
+        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
+    }
+}
+
+/// Keeps the stream open on which a modern server tells of list changes. Never returns.
+async fn listen_for_changes(slot: &Slot, client: &Client) {
+    if !client.must_listen() {
+        return std::future::pending().await;
+    }
+    loop {
+        let filter = json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
+        });
+        let ended = client.listen(filter).await;
+        tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
+        tokio::time::sleep(LISTEN_AGAIN).await;
+    }
+}
+
+/// Probes when calls raised a doubt, until the server answers again. Returns only to give the
+/// connection up: the server stays silent and nothing is in flight that could keep it busy.
+async fn examine(slot: &Slot, client: &Client) -> String {
+    loop {
+        slot.doubt.notified().await;
+        let mut backoff = Backoff::default();
+        let mut unanswered = 0;
+        loop {
+            lock(&slot.health).probe();
+            let probe = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, client.probe()).await;
+            if probe.unwrap_or(false) {
+                lock(&slot.health).answered();
+                break;
+            }
+            unanswered += 1;
+            let reason = format!("it answers neither calls nor {unanswered} probes");
+            lock(&slot.health).suspend(reason.clone());
+            if unanswered >= HEALTH_PROBES_MAX && slot.in_flight() == 0 {
+                return reason;
+            }
+            tokio::time::sleep(backoff.after(None)).await;
+        }
+    }
+}
+
+async fn ended(closed: &mut watch::Receiver<Option<Arc<str>>>) -> String {
+    let reason = closed.wait_for(Option::is_some).await;
+    match reason.ok().and_then(|reason| reason.clone()) {
+        Some(reason) => reason.to_string(),
+        None => "the connection ended".to_owned(),
+    }
+}

@@ -1,0 +1,239 @@
+//! `onecall call --raw`: a backend's result as received, and below it the expressions by which a step reads each leaf.
+
+use crate::exit::Exit;
+use crate::print;
+use onecall_mcp::CallOutput;
+use onecall_runtime::raw::RawReply;
+use onecall_runtime::runtime::Runtime;
+use serde_json::Value;
+
+/// Limit: leaves that are shown.
+const LEAVES_MAX: usize = 200;
+
+/// Limit: characters shown of a leaf.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// What stands for the step that the reader will write.
+const STEP: &str = "STEP";
+
+pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {
+    runtime.settled().await;
+    let raw = match runtime.call_raw(tool, arguments).await {
+        RawReply::Result(raw) => raw,
+        RawReply::Unknown => {
+            print::err(format!("error: no backend has the tool `{tool}`"));
+            print::err(
+                "  = help: list the tools with `onecall tools`; workflows have no raw result",
+            );
+            return Ok(Exit::NothingSelected);
+        }
+        RawReply::Failed {
+            message,
+            is_reached,
+        } => {
+            print::err(format!("error: {message}"));
+            let exit = if is_reached {
+                Exit::Failed
+            } else {
+                Exit::Unreachable
+            };
+            return Ok(exit);
+        }
+    };
+    print::out(raw.get());
+    let Ok(Value::Object(object)) = serde_json::from_str(raw.get()) else {
+        return Ok(Exit::Ok);
+    };
+    let output = CallOutput::from_object(object);
+    for line in lines(&output) {
+        print::out(line);
+    }
+    Ok(if output.is_error() {
+        Exit::Failed
+    } else {
+        Exit::Ok
+    })
+}
+
+/// One line for each leaf that a step can read.
+fn lines(output: &CallOutput) -> Vec<String> {
+    let mut leaves = Vec::new();
+    let root = Path::new("output");
+    walk(&root, &output.step_output(), &mut leaves);
+    if let Some(structured) = output.structured().filter(|own| !own.is_object()) {
+        walk(&Path::new("structured"), structured, &mut leaves);
+    }
+    if let Some(json) = output.text_json().filter(|_| output.structured().is_none()) {
+        walk(&Path::new("json"), &json, &mut leaves);
+    }
+    let mut lines = vec![
+        String::new(),
+        format!("read by later steps, where {STEP} is this step:"),
+    ];
+    let width = |leaf: &Leaf| leaf.template.chars().count();
+    let widest = leaves.iter().map(width).max().unwrap_or_default();
+    let shown = leaves.iter().take(LEAVES_MAX);
+    lines.extend(shown.map(|leaf| {
+        let (template, jq, value) = (&leaf.template, &leaf.jq, &leaf.value);
+        format!("  {template:<widest$}  {jq}  # {value}")
+    }));
+    if leaves.len() > LEAVES_MAX {
+        lines.push(format!("  and {} more", leaves.len() - LEAVES_MAX));
+    }
+    lines
+}
+
+struct Leaf {
+    template: String,
+    jq: String,
+    value: String,
+}
+
+/// The way to a leaf, in both languages.
+#[derive(Clone)]
+struct Path {
+    template: String,
+    /// A chain such as `.steps.x.output`, or a call that needs parentheses to go on.
+    is_chain: bool,
+    jq: String,
+}
+
+impl Path {
+    fn new(part: &str) -> Self {
+        let path = format!(".steps.{STEP}.{part}");
+        Self {
+            template: path.clone(),
+            is_chain: true,
+            jq: path,
+        }
+    }
+
+    fn key(&self, key: &str) -> Self {
+        let jq = if is_name(key) {
+            format!("{}.{key}", self.jq)
+        } else {
+            format!("{}[{}]", self.jq, Value::from(key))
+        };
+        if !is_name(key) {
+            return self.index(&Value::from(key).to_string(), jq);
+        }
+        let template = if self.is_chain {
+            format!("{}.{key}", self.template)
+        } else {
+            format!("({}).{key}", self.template)
+        };
+        Self {
+            template,
+            is_chain: true,
+            jq,
+        }
+    }
+
+    fn item(&self, position: usize) -> Self {
+        self.index(&position.to_string(), format!("{}[{position}]", self.jq))
+    }
+
+    fn index(&self, at: &str, jq: String) -> Self {
+        let whole = if self.template.contains(' ') {
+            format!("({})", self.template)
+        } else {
+            self.template.clone()
+        };
+        Self {
+            template: format!("index {whole} {at}"),
+            is_chain: false,
+            jq,
+        }
+    }
+}
+
+fn is_name(key: &str) -> bool {
+    let mut chars = key.chars();
+    let first = chars.next();
+    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Of a list only the first item is walked: the others are read alike.
+fn walk(path: &Path, value: &Value, leaves: &mut Vec<Leaf>) {
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            for (key, own) in object {
+                walk(&path.key(key), own, leaves);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            leaves.push(leaf(path, &format!("{} items", items.len())));
+            walk(&path.item(0), &items[0], leaves);
+        }
+        scalar => leaves.push(leaf(path, &scalar.to_string())),
+    }
+}
+
+fn leaf(path: &Path, value: &str) -> Leaf {
+    let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
+    let rest = if shown.len() < value.len() { "…" } else { "" };
+    Leaf {
+        template: format!("{{{{ {} }}}}", path.template),
+        jq: format!("${{{{ {} }}}}", path.jq),
+        value: format!("{shown}{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gotemplate::{ParseOptions, RenderOptions};
+    use serde_json::json;
+
+    fn templates(result: Value) -> Vec<(String, String)> {
+        let Value::Object(object) = result else {
+            panic!("an object")
+        };
+        let mut leaves = Vec::new();
+        let output = CallOutput::from_object(object);
+        walk(&Path::new("output"), &output.step_output(), &mut leaves);
+        leaves
+            .into_iter()
+            .map(|leaf| (leaf.template, leaf.jq))
+            .collect()
+    }
+
+    #[test]
+    fn every_leaf_has_its_spelling() {
+        let odd = json!({ "items": [{ "id": 7, "a b": { "c": [[1]] } }], "empty": [] });
+        let expected = [
+            (
+                "{{ .steps.STEP.output.items }}",
+                "${{ .steps.STEP.output.items }}",
+            ),
+            (
+                "{{ (index .steps.STEP.output.items 0).id }}",
+                "${{ .steps.STEP.output.items[0].id }}",
+            ),
+            (
+                r#"{{ (index (index .steps.STEP.output.items 0) "a b").c }}"#,
+                r#"${{ .steps.STEP.output.items[0]["a b"].c }}"#,
+            ),
+        ];
+        let found = templates(json!({ "structuredContent": odd, "content": [] }));
+        for (own, (template, jq)) in found.iter().zip(expected) {
+            assert_eq!((own.0.as_str(), own.1.as_str()), (template, jq));
+        }
+        let text = json!({ "content": [{ "type": "text", "text": "hi" }] });
+        let found = templates(text);
+        assert_eq!(found[0].0, "{{ .steps.STEP.output.text }}");
+    }
+
+    #[test]
+    fn the_templates_read_what_they_say() {
+        let value = json!({ "list": [{ "x-y": [1, 2], "z": "end" }], "n": 1.5 });
+        let data = json!({ "steps": { "STEP": { "output": value } } });
+        for (template, _) in templates(json!({ "structuredContent": value })) {
+            let parsed = gotemplate::parse(&template, &ParseOptions::default()).unwrap();
+            let rendered = parsed.render(&data, &RenderOptions::default()).unwrap();
+            let text = String::from_utf8(rendered.bytes).unwrap();
+            assert!(!text.contains("no value"), "{template}: {text}");
+        }
+    }
+}

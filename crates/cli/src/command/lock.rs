@@ -1,0 +1,123 @@
+//! `onecall lock`: writes down the tools that workflows use, beside the files, so that a change of one is noticed.
+
+use crate::args::StoreArgs;
+use crate::exit::Exit;
+use crate::files::FileArgs;
+use crate::{print, wire};
+use anyhow::Context;
+use clap::Args;
+use onecall_config::settings::{Server, Settings};
+use onecall_runtime::saved::SavedTools;
+use onecall_runtime::sources;
+use onecall_workflow::lock::{Difference, Lock};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long backends may take to connect and tell their tools.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall lock onecall.yaml\n  onecall lock onecall.yaml --check\n  onecall lock onecall.yaml --update"
+)]
+pub(crate) struct LockArgs {
+    /// Files or directories with backends and workflows; `onecall.lock` stands beside the first
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Accept tools that have changed
+    #[arg(long, conflicts_with = "check")]
+    update: bool,
+    /// Write nothing; fail if the lock file would change
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    files: FileArgs,
+}
+
+pub(crate) async fn run(args: LockArgs) -> anyhow::Result<Exit> {
+    let Some(mut settings) = args.files.load(&args.paths)?.sound() else {
+        return Ok(Exit::Failed);
+    };
+    let mut now = Lock::default();
+    let mut then = None;
+    for mut server in std::mem::take(&mut settings.servers) {
+        then = server.lock.take().or(then);
+        if !add(server, &settings, &mut now).await? {
+            return Ok(Exit::Unreachable);
+        }
+    }
+    if now.is_empty() {
+        print::err("error: the paths hold no workflow that calls a tool");
+        return Ok(Exit::NothingSelected);
+    }
+    finish(&args, then, &now)
+}
+
+/// Adds the tools of one server; `false` when not all of them could be seen.
+async fn add(server: Server, settings: &Settings, now: &mut Lock) -> anyhow::Result<bool> {
+    let store = StoreArgs {
+        store: None,
+        ephemeral: true,
+    };
+    let journal = wire::open_store(&store, settings)?;
+    let runtime = wire::start(server, settings, journal, false).await?;
+    let saved = SavedTools::of(&runtime, PATIENCE).await;
+    let (own, missing) = runtime.locked();
+    let unreached = saved.missing(&runtime);
+    runtime.shutdown(Duration::ZERO).await;
+    now.extend(own);
+    for reason in &unreached {
+        print::err(format!("error: {reason}"));
+    }
+    let missing = missing.iter().filter(|_| unreached.is_empty());
+    for tool in missing.clone() {
+        print::err(format!("error: no backend has the tool `{tool}`"));
+    }
+    Ok(unreached.is_empty() && missing.count() == 0)
+}
+
+fn finish(args: &LockArgs, then: Option<Lock>, now: &Lock) -> anyhow::Result<Exit> {
+    let path = sources::lock_path(&args.paths);
+    let is_first = then.is_none();
+    let differences = then.unwrap_or_default().differences(now);
+    let is_changed = |one: &Difference| matches!(one, Difference::Changed { .. });
+    if !is_first {
+        differences.iter().for_each(show);
+    }
+    if args.check {
+        if differences.is_empty() {
+            print::err(format!("`{}` is up to date", path.display()));
+            return Ok(Exit::Ok);
+        }
+        let text = format!("error: `{}` is not up to date", path.display());
+        print::err(text);
+        return Ok(Exit::Failed);
+    }
+    if !args.update && !is_first && differences.iter().any(is_changed) {
+        print::err("error: tools have changed; accept that with `--update`");
+        return Ok(Exit::Failed);
+    }
+    write(&path, now)?;
+    Ok(Exit::Ok)
+}
+
+fn write(path: &Path, now: &Lock) -> anyhow::Result<()> {
+    std::fs::write(path, now.to_text())
+        .with_context(|| format!("cannot write `{}`", path.display()))?;
+    let count = now.len();
+    print::err(format!("locked {count} tools in `{}`", path.display()));
+    Ok(())
+}
+
+fn show(difference: &Difference) {
+    match difference {
+        Difference::Added { tool } => print::out(format!("+ {tool}")),
+        Difference::Removed { tool } => print::out(format!("- {tool}")),
+        Difference::Changed { tool, lines } => {
+            print::out(format!("~ {tool}"));
+            for line in lines {
+                print::out(format!("    {line}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `backends`, `lock`, `tools URL` and `call --raw` with the real binary over the demo backend.
+
+use crate::support::{PATIENCE, Running, onecall, run};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const WORKFLOW: &str = r"
+name: test
+groupRef: demo
+incomingAuth: {type: anonymous}
+outgoingAuth: {source: inline}
+aggregation: {conflictResolution: priority, conflictResolutionConfig: {priorityOrder: [demo]}}
+backends:
+- {name: demo, command: onecall, args: [demo]}
+compositeTools:
+- name: greet
+  description: Says hello.
+  steps:
+  - {id: say, tool: demo.echo, arguments: {text: hello}}
+";
+
+/// A folder with a configuration of one demo backend and one workflow.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tools.yaml");
+    std::fs::write(&path, WORKFLOW).unwrap();
+    (folder, path)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn backends_are_shown_with_state_and_numbers() {
+    let (home, path) = folder();
+    let shown = run(home.path(), &["backends", text(&path), "--json"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let demo = &shown.json()[0];
+    let words = [
+        &demo["state"],
+        &demo["breaker"],
+        &demo["era"],
+        &demo["transport"],
+    ];
+    assert_eq!(words, ["ready", "closed", "modern", "stdio"]);
+    assert!(
+        demo["tools"].as_u64() > Some(5) && demo["latency_ms"].as_f64() > Some(0.0),
+        "{demo}"
+    );
+    let table = run(home.path(), &["backends", text(&path)]).out;
+    let mut lines = table.lines();
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("NAME  STATE  TRANSPORT  ERA"),
+        "{table}"
+    );
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("demo  ready  stdio      modern"),
+        "{table}"
+    );
+
+    let broken = WORKFLOW.replace("command: onecall", "command: no-such-program");
+    std::fs::write(&path, broken).unwrap();
+    let shown = run(home.path(), &["backends", text(&path)]);
+    assert_eq!(shown.code, Some(3), "{shown:?}");
+    assert!(
+        shown.out.contains("down") && shown.out.contains("open"),
+        "{shown:?}"
+    );
+    assert!(
+        shown.out.contains("demo: cannot start `no-such-program`"),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
+    let (home, path) = folder();
+    let lock_path = home.path().join("onecall.lock");
+    let tools = home.path().join("tools.json");
+    let saved = run(home.path(), &["tools", text(&path), "--save", text(&tools)]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let unlocked = run(home.path(), &["lock", text(&path), "--check"]);
+    assert_eq!(
+        (unlocked.code, lock_path.exists()),
+        (Some(1), false),
+        "{unlocked:?}"
+    );
+    let locked = run(home.path(), &["lock", text(&path)]);
+    assert_eq!(locked.code, Some(0), "{locked:?}");
+    assert!(locked.err.contains("locked 1 tools in"), "{locked:?}");
+    let called = ["call", text(&path), "greet"];
+    assert_eq!(run(home.path(), &called).code, Some(0));
+    assert_eq!(
+        run(home.path(), &["lock", text(&path), "--check"]).code,
+        Some(0)
+    );
+
+    // As if the backend had said something else when it was locked.
+    let mut lock: Value =
+        serde_json::from_str(&std::fs::read_to_string(&lock_path).unwrap()).unwrap();
+    lock["tools"]["demo.echo"]["hash"] = "other".into();
+    lock["tools"]["demo.echo"]["definition"]["description"] = "Before.".into();
+    std::fs::write(&lock_path, lock.to_string()).unwrap();
+    let withheld = run(home.path(), &called);
+    assert_eq!(withheld.code, Some(1), "{withheld:?}");
+    let reason = "tool `demo.echo` is not as it was locked: description is";
+    assert!(withheld.err.contains(reason), "{withheld:?}");
+    assert!(withheld.err.contains("was \"Before.\""), "{withheld:?}");
+    let checked = run(
+        home.path(),
+        &["check", text(&path), "--tools", text(&tools)],
+    );
+    assert!(
+        checked.code == Some(1) && checked.err.contains("WF310"),
+        "{checked:?}"
+    );
+    let kept = run(home.path(), &["lock", text(&path)]);
+    assert_eq!(kept.code, Some(1), "{kept:?}");
+    assert!(
+        kept.out.starts_with("~ demo.echo\n    description is"),
+        "{kept:?}"
+    );
+    assert_eq!(
+        run(home.path(), &["lock", text(&path), "--update"]).code,
+        Some(0)
+    );
+    assert_eq!(run(home.path(), &called).code, Some(0));
+
+    let other = WORKFLOW.replace("tool: demo.echo", "tool: demo.slow");
+    std::fs::write(&path, other.replace("{text: hello}", "{ms: 1}")).unwrap();
+    let withheld = run(home.path(), &called);
+    assert!(
+        withheld
+            .err
+            .contains("tool `demo.slow` is not in the lock file"),
+        "{withheld:?}"
+    );
+    std::fs::write(&lock_path, "{}").unwrap();
+    let unreadable = run(home.path(), &called);
+    assert!(
+        unreadable.code == Some(1) && unreadable.err.contains("WF311"),
+        "{unreadable:?}"
+    );
+}
+
+#[test]
+fn a_raw_call_shows_the_result_as_received_and_how_to_read_it() {
+    let (home, path) = folder();
+    let shown = run(
+        home.path(),
+        &["call", text(&path), "demo.search", "query=tea", "--raw"],
+    );
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let mut lines = shown.out.lines();
+    let raw: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    assert_eq!(raw["structuredContent"]["total"], 1);
+    assert!(
+        raw["_meta"].is_object(),
+        "what the backend adds is there: {raw}"
+    );
+    let rest: Vec<&str> = lines.collect();
+    let id = "{{ (index .steps.STEP.output.results 0).id }}";
+    let jq = "${{ .steps.STEP.output.results[0].id }}  # \"n1\"";
+    let line = rest.iter().find(|line| line.contains(id));
+    assert!(line.is_some_and(|line| line.contains(jq)), "{rest:?}");
+
+    let json = run(
+        home.path(),
+        &["call", text(&path), "demo.fetch", "id=n2", "--raw"],
+    );
+    assert!(
+        json.out.contains("{{ .steps.STEP.json.title }}"),
+        "{json:?}"
+    );
+    let unknown = run(home.path(), &["call", text(&path), "greet", "--raw"]);
+    assert_eq!(unknown.code, Some(4), "{unknown:?}");
+}
+
+#[test]
+fn the_tools_of_a_url_are_listed_and_saved() {
+    let home = tempfile::tempdir().unwrap();
+    let demo = Running::start(onecall(home.path(), &["demo", "--http", "0"]));
+    let line = demo.lines.recv_timeout(PATIENCE).unwrap();
+    let url = line
+        .split_whitespace()
+        .find(|word| word.starts_with("http://"))
+        .unwrap();
+    let listed = run(home.path(), &["tools", url]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(
+        listed.out.lines().any(|line| line.starts_with("add ")),
+        "{listed:?}"
+    );
+    let file = home.path().join("saved.json");
+    let saved = run(home.path(), &["tools", url, "--save", text(&file)]);
+    assert_eq!(saved.code, Some(0), "{saved:?}");
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(saved["server"]["tools"].as_array().unwrap().len() > 5);
+}

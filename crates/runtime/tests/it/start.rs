@@ -1,0 +1,158 @@
+//! Starting with backends that are slow, dead or known from before: nothing waits for them, nothing is unfit for them.
+
+use crate::world::{LEASE, PATIENCE, demo, options, server};
+use onecall_journal::{MemoryStore, Retention};
+use onecall_runtime::calls::{Reply, Request};
+use onecall_runtime::now;
+use onecall_runtime::publish::Target;
+use onecall_runtime::runtime::Runtime;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+
+/// A workflow over `add` of a demo at this URL.
+fn sum(url: &str) -> String {
+    format!(
+        r#"
+name: test
+groupRef: group
+incomingAuth: {{ type: anonymous }}
+outgoingAuth: {{ source: inline }}
+aggregation:
+  conflictResolution: prefix
+  conflictResolutionConfig: {{ prefixFormat: "{{workload}}_" }}
+backends:
+- {{ name: math, url: "{url}", transport: streamable-http }}
+compositeTools:
+- name: sum
+  description: Adds one.
+  parameters: {{ type: object, properties: {{ a: {{ type: integer }} }} }}
+  steps:
+  - id: add
+    tool: math.add
+    arguments: {{ a: "{{{{ .params.a }}}}", b: 1 }}
+"#
+    )
+}
+
+async fn on(store: &MemoryStore, text: &str) -> Runtime {
+    let journal = Arc::new(store.open(now(), LEASE));
+    let mut options = options(server(text), journal);
+    options.first_list_wait = Duration::from_millis(300);
+    Runtime::start(options).await.unwrap()
+}
+
+fn is_bound(runtime: &Runtime) -> Option<bool> {
+    let published = Arc::clone(&runtime.published().borrow());
+    match &published.find("sum")?.target {
+        Target::Workflow(workflow) => Some(workflow.plan.is_some()),
+        Target::Backend { .. } => None,
+    }
+}
+
+async fn failure(runtime: &Runtime) -> String {
+    let result = match runtime.call(Request::new("sum", json!({ "a": 1 }))).await {
+        Reply::Result(result) => result,
+        Reply::Started(mut handle) => handle.result().await.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let code = result.pointer("/_meta/dev.onecall~1error/code");
+    code.unwrap_or_else(|| panic!("{result}"))
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[tokio::test]
+async fn the_last_catalog_is_kept_for_the_next_start() {
+    let store = MemoryStore::new(Retention::default());
+    let (url, stop) = demo().await;
+    let first = on(&store, &sum(&url)).await;
+    assert_eq!(is_bound(&first), Some(false));
+    let mut published = first.published();
+    first.settled().await;
+    assert_eq!(is_bound(&first), Some(true));
+    // The list is kept after it is published.
+    let key_is_kept = async {
+        let key = format!("catalog/math/http {url}");
+        while first.journal().kept(&key).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, key_is_kept).await.unwrap();
+    published.mark_unchanged();
+    first.shutdown(Duration::ZERO).await;
+    drop(stop);
+
+    let second = on(&store, &sum(&url)).await;
+    assert_eq!(
+        is_bound(&second),
+        Some(true),
+        "from the store, before any connection"
+    );
+    let listed = second.published().borrow().find("math_add").is_some();
+    assert!(listed, "tools of the backend as well");
+    second.settled().await;
+    assert_eq!(is_bound(&second), Some(true));
+    let code = failure(&second).await;
+    assert!(code.starts_with("transport."), "{code}");
+    second.shutdown(Duration::ZERO).await;
+
+    let (other, _stop) = demo().await;
+    let third = on(&store, &sum(&other)).await;
+    assert_eq!(
+        is_bound(&third),
+        Some(false),
+        "another server starts unknown"
+    );
+    third.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_was_never_seen_withholds_nothing() {
+    let store = MemoryStore::new(Retention::default());
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", gone.local_addr().unwrap());
+    drop(gone);
+    let runtime = on(&store, &sum(&url)).await;
+    let published = runtime.settled().await;
+    assert_eq!(
+        (is_bound(&runtime), published.withheld.len()),
+        (Some(false), 0)
+    );
+    let code = failure(&runtime).await;
+    assert!(code.starts_with("transport."), "{code}");
+    runtime.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_silent_backend_delays_neither_the_start_nor_the_others() {
+    let store = MemoryStore::new(Retention::default());
+    // Connections are taken and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, _stop) = demo().await;
+    let text = format!(
+        "backends:\n  silent: {{ url: \"http://{}/mcp\", eager: true }}\n  good: {{ url: \"{url}\" }}\n",
+        silent.local_addr().unwrap()
+    );
+    let began = Instant::now();
+    let runtime = on(&store, &text).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        began.elapsed()
+    );
+    let published = runtime.settled().await;
+    assert!(published.find("good_add").is_some());
+    let added = runtime
+        .call(Request::new("good_add", json!({ "a": 1, "b": 1 })))
+        .await;
+    assert!(matches!(added, Reply::Result(_)), "{added:?}");
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    runtime.shutdown(Duration::ZERO).await;
+}

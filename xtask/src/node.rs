@@ -7,7 +7,9 @@ use std::process::Command;
 /// Pinned, so that a run today is a run tomorrow. Node itself is one of them: the system's may be too old.
 const PACKAGES: &[&str] = &[
     NODE,
+    "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",

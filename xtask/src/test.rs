@@ -1,7 +1,7 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
 use crate::part::{Outcome, root, say};
-use crate::{conformance, python, real, table};
+use crate::{conformance, node, python, real, table};
 use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,6 +16,7 @@ const PARTS: &[(&str, Run)] = &[
     ("skeleton", skeleton),
     ("kill", || kill(&[])),
     ("real", real::run),
+    ("clients", clients),
     ("conformance", conformance::run),
 ];
 
@@ -87,6 +88,8 @@ fn cli() -> anyhow::Result<Outcome> {
         "--",
         "--skip",
         "skeleton::",
+        "--skip",
+        "clients::",
     ];
     run_part("cli", cargo(&words))
 }
@@ -132,6 +135,50 @@ pub(crate) fn kill(words: &[&str]) -> anyhow::Result<Outcome> {
     command.args(words);
     let mut outcome = run_part("kill", command)?;
     outcome.passed = u64::from(outcome.is_ok);
+    Ok(outcome)
+}
+
+/// Clients that are not ours, against the real gateway; each kind is skipped by name where it cannot be had.
+fn clients() -> anyhow::Result<Outcome> {
+    let words = [
+        "test",
+        "--package",
+        "onecall-cli",
+        "--test",
+        "it",
+        "--",
+        "clients::",
+        "--nocapture",
+    ];
+    let mut command = cargo(&words);
+    let mut missing = Vec::new();
+    let pythons = [
+        ("python_", "ONECALL_TEST_PYTHON", python::environment()),
+        ("fastmcp", "ONECALL_TEST_FASTMCP", python::fastmcp()),
+    ];
+    for (test, variable, found) in pythons {
+        match found {
+            Ok(program) => {
+                command.env(variable, program);
+            }
+            Err(reason) => {
+                command.args(["--skip", test]);
+                missing.push(format!("{test} ({reason})"));
+            }
+        }
+    }
+    match node::environment() {
+        Ok(node) => {
+            command.env("ONECALL_TEST_NODE", node.program);
+            command.env("ONECALL_TEST_MODULES", node.modules);
+        }
+        Err(reason) => {
+            command.args(["--skip", "node_"]);
+            missing.push(format!("node clients ({reason})"));
+        }
+    }
+    let mut outcome = run_part("clients", command)?;
+    outcome.skipped.extend(missing);
     Ok(outcome)
 }
 

@@ -4,6 +4,7 @@ use crate::command::backends::BackendsArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::connect::ConnectArgs;
 use crate::command::doctor::DoctorArgs;
+use crate::command::init::InitArgs;
 use crate::command::lock::LockArgs;
 use crate::command::runs;
 use crate::files::FileArgs;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Explain a diagnostic code
     Explain(ExplainArgs),
+    /// Make a first `onecall.yaml` from the servers your MCP client lists
+    Init(InitArgs),
     /// Enter these files in the configuration of a desktop client
     Connect(ConnectArgs),
     /// Look at everything a working set-up needs, and say what to mend

@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod init;
 pub(crate) mod lock;
 pub(crate) mod render;
 pub(crate) mod runs;

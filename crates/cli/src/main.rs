@@ -59,6 +59,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Render(args) => command::render::run(&args),
         Command::Schema(args) => command::schema::run(&args),
         Command::Explain(args) => Ok(command::explain::run(&args)),
+        Command::Init(args) => on_runtime(command::init::run(args)),
         Command::Connect(args) => command::connect::run(&args),
         Command::Doctor(args) => on_runtime(command::doctor::run(args)),
         Command::Completions(args) => Ok(command::completions::run(&args)),

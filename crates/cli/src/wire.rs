@@ -20,8 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long the first list waits for backends that are still connecting.
+/// How long the first list of a server waits for backends that are still connecting.
 const FIRST_LIST_WAIT: Duration = Duration::from_secs(2);
+
+/// As much for a command that makes one call: nobody would call again once they are up.
+const ONE_SHOT_WAIT: Duration = Duration::from_secs(30);
 
 /// One process alone opens a store in memory, so its lease never runs out.
 const LEASE: Duration = Duration::from_secs(10);
@@ -177,7 +180,11 @@ pub(crate) async fn start(
         journal,
         durability: settings.durability.unwrap_or(Durability::Async),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        first_list_wait: FIRST_LIST_WAIT,
+        first_list_wait: if is_server {
+            FIRST_LIST_WAIT
+        } else {
+            ONE_SHOT_WAIT
+        },
         this_program: std::env::current_exe().ok(),
         resumes: is_server,
     };

@@ -70,6 +70,10 @@ pub(crate) async fn take(
             let text = format!("The answer does not fit and the question is asked again: {reason}");
             notice(StatusCode::UNPROCESSABLE_ENTITY, &text)
         }
+        Ok(Answered::TooLate) => notice(
+            StatusCode::GONE,
+            "The time to answer is over; the run has gone on without.",
+        ),
         Err(error) => refused(&error),
     }
 }

@@ -96,7 +96,7 @@ async fn at_rest(
                 return Ok(Some(waiting(shared, standing, terms)));
             };
             match shared.runtime.answer(&follower.run, given).await {
-                Ok(Answered::Taken | Answered::AskedAgain { .. }) => Ok(None),
+                Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => Ok(None),
                 // Somebody else was first; their answer counts.
                 Err(error) => {
                     tracing::info!(run = %follower.run, %error, "an answer was not taken");

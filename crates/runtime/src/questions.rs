@@ -47,6 +47,8 @@ pub enum Answered {
     Taken,
     /// It does not fit, and the question was put again.
     AskedAgain { reason: String },
+    /// The time to answer was over, and the run has gone on without.
+    TooLate,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -276,11 +278,12 @@ fn verdict(
         } if (*answered, *at) == (step, round) => {
             let same = answer.action == given.action
                 && (given.action != AnswerAction::Accept || answer.content == given.content);
+            let nobody = answer.action == AnswerAction::Timeout || answer.defaulted;
             let step = given.step.clone();
-            Some(if same {
-                Ok(Answered::Taken)
-            } else {
-                Err(AnswerError::Otherwise { step })
+            Some(match (same, nobody) {
+                (true, _) => Ok(Answered::Taken),
+                (false, true) => Ok(Answered::TooLate),
+                (false, false) => Err(AnswerError::Otherwise { step }),
             })
         }
         What::AnswerRefused {

@@ -222,6 +222,7 @@ async fn ask(runtime: &Runtime, run: &RunId, question: &Asked) -> anyhow::Result
     };
     match runtime.answer(run, given).await {
         Ok(Answered::Taken) => {}
+        Ok(Answered::TooLate) => print::err("the time to answer is over"),
         Ok(Answered::AskedAgain { reason }) => print::err(format!("asked again: {reason}")),
         Err(error @ (AnswerError::NotAsked { .. } | AnswerError::Otherwise { .. })) => {
             print::err(format!("{error}"));

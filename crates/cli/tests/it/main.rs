@@ -5,6 +5,8 @@ mod again;
 mod call;
 mod catalog;
 mod check;
+mod clients;
+mod guides;
 mod readme;
 mod reload;
 mod render;

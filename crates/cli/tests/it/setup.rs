@@ -104,3 +104,44 @@ fn shells_are_taught_the_commands() {
         assert!(ran.out.contains("doctor"), "{shell}");
     }
 }
+
+#[test]
+fn a_first_workflow_is_made_from_what_a_client_lists() {
+    let home = tempfile::tempdir().unwrap();
+    let cursor = home.path().join(".cursor/mcp.json");
+    std::fs::create_dir_all(cursor.parent().unwrap()).unwrap();
+    let servers = serde_json::json!({ "mcpServers": {
+        "notes": { "command": program(), "args": ["demo"], "env": { "API_KEY": "s3cret" } },
+        "gone": { "command": "/nowhere/server" },
+    }});
+    std::fs::write(&cursor, servers.to_string()).unwrap();
+    let made = at(home.path(), &["init"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.err.contains("set API_KEY"), "{}", made.err);
+    assert!(made.err.contains("warning: backend `gone`"), "{}", made.err);
+    let yaml = std::fs::read_to_string(home.path().join("onecall.yaml")).unwrap();
+    assert!(!yaml.contains("s3cret"), "{yaml}");
+    let again = at(home.path(), &["init"]);
+    assert_eq!(
+        again.code,
+        Some(2),
+        "what is there is not replaced: {again:?}"
+    );
+
+    let demo = tempfile::tempdir().unwrap();
+    let made = at(demo.path(), &["init"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let checked = at(demo.path(), &["check", "."]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    let line = made
+        .err
+        .lines()
+        .find(|line| line.starts_with("try: onecall "));
+    let words = line
+        .unwrap()
+        .trim_start_matches("try: onecall ")
+        .replace('…', "a");
+    let words: Vec<&str> = words.split(' ').collect();
+    let called = at(demo.path(), &words);
+    assert_eq!(called.code, Some(0), "{called:?}");
+}

@@ -1,0 +1,140 @@
+//! `onecall init`: a first `onecall.yaml` from the servers a desktop client lists already, with one workflow
+//! over tools that really exist there. Without such a list the built-in demo backend takes its place.
+
+mod example;
+mod found;
+
+use crate::args::StoreArgs;
+use crate::clients::{self, Folders};
+use crate::exit::{Exit, usage};
+use crate::{print, wire};
+use anyhow::Context;
+use clap::Args;
+use found::Found;
+use onecall_config::Input;
+use onecall_runtime::runtime::Runtime;
+use onecall_runtime::saved::SavedTools;
+use onecall_runtime::sources::Collected;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const CONFIGURATION: &str = "onecall.yaml";
+const WORKFLOW: &str = "workflows/first.workflow.yaml";
+
+/// How long backends may take to connect and tell their tools; a package may be fetched first.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall init\n  onecall init --from ~/.cursor/mcp.json\n  onecall init my-tools --force"
+)]
+pub(crate) struct InitArgs {
+    /// The folder to set up
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// A file with `mcpServers` or `servers` [default: the first that a desktop client keeps here or at home]
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Replace files that are there already
+    #[arg(long)]
+    force: bool,
+    /// Copy keys and tokens too, instead of naming a variable for each
+    #[arg(long)]
+    copy_secrets: bool,
+}
+
+pub(crate) async fn run(args: InitArgs) -> anyhow::Result<Exit> {
+    let written = [CONFIGURATION, WORKFLOW].map(|name| args.folder.join(name));
+    if let Some(taken) = written.iter().find(|path| path.exists() && !args.force) {
+        let text = format!(
+            "`{}` is there already; --force replaces it",
+            taken.display()
+        );
+        return Err(usage(text));
+    }
+    let found = find(&args)?;
+    print::err(match &found.from {
+        Some(path) => format!("{} backends from `{}`", found.len(), path.display()),
+        None => "no desktop client lists servers here; using the built-in demo backend".to_owned(),
+    });
+    let workflow = match discover(&found).await? {
+        Some(runtime) => {
+            let workflow = example::write(&runtime.catalog());
+            runtime.shutdown(Duration::ZERO).await;
+            workflow
+        }
+        None => return Ok(Exit::Failed),
+    };
+    let (configuration, variables) = found.to_yaml(!args.copy_secrets);
+    save(&args.folder.join(CONFIGURATION), &configuration)?;
+    for (variable, place) in &variables {
+        print::err(format!("set {variable}, which stands for {place}"));
+    }
+    let Some(workflow) = workflow else {
+        print::err("no tool answered that an example could call; see `onecall doctor`");
+        return Ok(Exit::Unreachable);
+    };
+    save(&args.folder.join(WORKFLOW), &workflow.text)?;
+    let folder = args.folder.display();
+    print::err(format!("try: onecall call {folder} {}", workflow.call));
+    print::err(format!("then: onecall serve {folder}"));
+    Ok(Exit::Ok)
+}
+
+fn find(args: &InitArgs) -> anyhow::Result<Found> {
+    if let Some(path) = &args.from {
+        return Found::read(path);
+    }
+    let files = clients::existing(&args.folder, &Folders::of_this_user());
+    let mut found = None;
+    for (client, path) in files {
+        let read = Found::read(&path)?;
+        if read.len() == 0 {
+            continue;
+        }
+        match &found {
+            None => found = Some(read),
+            Some(_) => print::err(format!(
+                "{} lists servers too: --from {}",
+                client.title(),
+                path.display()
+            )),
+        }
+    }
+    Ok(found.unwrap_or_else(Found::demo))
+}
+
+/// Starts the backends and waits for their tools. A backend that does not answer is named and left out.
+async fn discover(found: &Found) -> anyhow::Result<Option<Runtime>> {
+    let (text, _) = found.to_yaml(false);
+    let mut collected = Collected::default();
+    let source = collected.sources.add(CONFIGURATION, text);
+    let named = true;
+    collected.inputs.push(Input { source, named });
+    let Some(mut settings) = wire::understand(collected).sound() else {
+        return Ok(None);
+    };
+    let server = wire::only_server(&mut settings)?;
+    let in_memory = StoreArgs {
+        store: None,
+        ephemeral: true,
+    };
+    let journal = wire::open_store(&in_memory, &settings)?;
+    let runtime = wire::start(server, &settings, journal, false).await?;
+    let saved = SavedTools::of(&runtime, PATIENCE).await;
+    for reason in saved.missing(&runtime) {
+        print::err(format!("warning: {reason}"));
+    }
+    Ok(Some(runtime))
+}
+
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    let shown = path.display();
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder of `{shown}`"))?;
+    }
+    std::fs::write(path, text).with_context(|| format!("cannot write `{shown}`"))?;
+    print::err(format!("wrote `{shown}`"));
+    Ok(())
+}

@@ -9,7 +9,7 @@ mod servers;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onecall_backends::{BackendName, BackendOptions, Backends, Call, ClientInfo, ListKind};
+use onecall_backends::{BackendName, Backends, Call, ClientInfo, ListKind, ToolLists};
 use onecall_mcp::{CallAnswer, CallOutput, Era};
 use serde_json::{Value, json};
 
@@ -91,10 +91,7 @@ async fn meet(server: &Server, era: Option<Era>) -> Result<Met, Failure> {
 
 async fn examine(server: &Server, backends: &Backends) -> Result<Met, Failure> {
     let name = backends.names().remove(0);
-    let tools = backends.tools_of(&name).await?;
-    if tools.len() != server.tools {
-        return Err(format!("{} tools listed, not {}", tools.len(), server.tools).into());
-    }
+    let tools = listed(server, backends, &name).await?;
     let mut shapes = Vec::new();
     for check in &server.checks {
         let output = call(backends, &name, check).await?;
@@ -120,7 +117,7 @@ async fn examine(server: &Server, backends: &Backends) -> Result<Met, Failure> {
             status.revision.unwrap_or("?")
         ),
         server.transport.to_owned(),
-        tools.len().to_string(),
+        tools.to_string(),
         format!("ok, {calls} called"),
     ];
     Ok(Met { row, shapes })
@@ -136,6 +133,23 @@ async fn call(
         CallAnswer::Complete(result) => Ok(result.parse()?),
         other => Err(format!("`{}` answered {other:?}", check.tool).into()),
     }
+}
+
+/// The number of tools, once it is what it must be: some servers add tools after they have seen who asks, and tell of it.
+async fn listed(
+    server: &Server,
+    backends: &Backends,
+    name: &BackendName,
+) -> Result<usize, Failure> {
+    backends.tools_of(name).await?;
+    let mut lists = backends.tool_lists();
+    let count = |lists: &ToolLists| lists.lists.first().map_or(0, |(_, tools)| tools.len());
+    let complete = lists.wait_for(|lists| count(lists) == server.tools);
+    if let Ok(complete) = tokio::time::timeout(PATIENCE / 4, complete).await {
+        return Ok(count(&*complete?));
+    }
+    let last = count(&lists.borrow());
+    Err(format!("{last} tools listed, not {}", server.tools).into())
 }
 
 /// Resources and prompts of a server that has both are listed, and one of each is read.

@@ -296,7 +296,9 @@ fn everything(
             },
         },
     ];
-    let mut server = stdio("server-everything", args, 13, checks);
+    // Over HTTP our client can be asked, and two tools that ask are added.
+    let tools = if transport == "http" { 15 } else { 13 };
+    let mut server = stdio("server-everything", args, tools, checks);
     server.transport = transport;
     server.offers = true;
     if transport != "stdio" {

@@ -3,12 +3,12 @@
 
 use crate::failure::{Code, Failure};
 use onecall_workflow::coerce::Coercer;
-use onecall_workflow::evaluate::{self, Fault, FaultKind};
+use onecall_workflow::evaluate::{self, Collection, Fault, FaultKind};
 use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{self, Absent, Produced};
 use onecall_workflow::plan::BoundTool;
 use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Call, Condition, Each};
+use onecall_workflow::step::{Call, Condition, Each, Shape};
 use onecall_workflow::workflow::OutputProperties;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -79,8 +79,11 @@ impl Evaluator for PlanEvaluator {
     }
 
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure> {
-        evaluate::items(&each.items, scope, each.iterations_max)
-            .map_err(|fault| failure("collection", &fault))
+        let accepted = Collection {
+            iterations_max: each.iterations_max,
+            is_lenient: each.output == Shape::Report,
+        };
+        evaluate::items(&each.items, scope, accepted).map_err(|fault| failure("collection", &fault))
     }
 
     fn transform(

@@ -159,12 +159,9 @@ impl<'n> Fields<'n> {
         choices: &[&'static str],
         diagnostics: &mut Diagnostics,
     ) -> Option<Spanned<&'static str>> {
-        let text = self.optional_string(key, diagnostics)?;
-        let choice = choices.iter().find(|choice| *text == **choice);
-        if choice.is_none() {
-            diagnostics.push(unknown_value(text, key, choices));
-        }
-        choice.map(|choice| Spanned::new(*choice, text.place()))
+        let node = self.optional(key)?;
+        let choice = node.expect_choice(key, choices, diagnostics)?;
+        Some(Spanned::new(choice, &node.place))
     }
 
     /// The items of a sequence; none when absent.
@@ -247,6 +244,21 @@ impl Node {
     /// This string; anything else is reported. `what` names the value in the message.
     pub fn expect_string(&self, what: &str, diagnostics: &mut Diagnostics) -> Option<&Text> {
         self.expect(self.as_text(), what, "a string", diagnostics)
+    }
+
+    /// A string that is one of `choices`.
+    pub fn expect_choice(
+        &self,
+        what: &str,
+        choices: &[&'static str],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<&'static str> {
+        let text = self.expect_string(what, diagnostics)?;
+        let choice = choices.iter().find(|choice| *text == **choice).copied();
+        if choice.is_none() {
+            diagnostics.push(unknown_value(text, what, choices));
+        }
+        choice
     }
 
     pub fn expect_bool(&self, what: &str, diagnostics: &mut Diagnostics) -> Option<bool> {

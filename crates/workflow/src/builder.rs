@@ -4,6 +4,7 @@
 mod defaults;
 mod edges;
 mod fields;
+mod needs;
 mod questions;
 mod references;
 mod schemas;
@@ -124,6 +125,7 @@ impl Builder {
         references::check(&self, &reads, &mut own);
         fields::check(&self, &reads, &mut own);
         defaults::check(&self, &reads, &mut own);
+        needs::check(&self, &reads, &mut own);
         let inferred = edges::infer(&self, &reads, &mut own);
         drop(reads);
         for (index, need) in inferred {

@@ -307,32 +307,44 @@ fn not_a_truth(found: &Value) -> Fault {
     )
 }
 
-/// The items of a loop: a list, or JSON text of one; null is empty.
+/// What a loop takes for its collection.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection {
+    pub iterations_max: u32,
+    /// JSON text of a list is one too, and null is an empty one.
+    pub is_lenient: bool,
+}
+
+/// The items of a loop.
 pub fn items(
     expression: &Expression,
     scope: &dyn Scope,
-    iterations_max: u32,
+    accepted: Collection,
 ) -> Result<Vec<Value>, Fault> {
     let found = match value(expression, scope)? {
         Found::Value(found) => found.into_owned(),
         Found::Missing(read) => return Err(missing(&read)),
     };
     let found = match found {
-        Value::String(text) => serde_json::from_str(&text).map_err(|error| {
-            let shown: String = text.chars().take(100).collect();
-            let message = format!("the collection is text that is no JSON list ({error}): {shown}");
-            Fault::new(FaultKind::Collection, message)
-        })?,
+        Value::String(text) if accepted.is_lenient => {
+            serde_json::from_str(&text).map_err(|error| {
+                let shown: String = text.chars().take(100).collect();
+                let message =
+                    format!("the collection is text that is no JSON list ({error}): {shown}");
+                Fault::new(FaultKind::Collection, message)
+            })?
+        }
         other => other,
     };
     let items = match found {
         Value::Array(items) => items,
-        Value::Null => Vec::new(),
+        Value::Null if accepted.is_lenient => Vec::new(),
         other => {
             let message = format!("the collection must be a list, not {}", kind_of(&other));
             return Err(Fault::new(FaultKind::Collection, message));
         }
     };
+    let iterations_max = accepted.iterations_max;
     if items.len() > iterations_max as usize {
         let message = format!(
             "the collection has {} items, more than the {iterations_max} allowed",

@@ -11,6 +11,8 @@ pub struct Run {
     /// How many steps of one run may be in flight at once; the iterations of a loop do not count.
     pub steps_parallel_max: Option<u32>,
     pub all_failed: AllFailed,
+    #[serde(default, skip_serializing_if = "AnyFailed::completes")]
+    pub any_failed: AnyFailed,
     pub durability: Option<Durability>,
     pub on_disconnect: OnDisconnect,
     pub budget: Option<Budget>,
@@ -22,6 +24,7 @@ impl Default for Run {
             timeout: None,
             steps_parallel_max: None,
             all_failed: AllFailed::Completes,
+            any_failed: AnyFailed::Completes,
             durability: None,
             on_disconnect: OnDisconnect::Cancel,
             budget: None,
@@ -50,6 +53,27 @@ pub enum WhileAsking {
 pub enum AllFailed {
     Completes,
     Fails,
+}
+
+/// What the result of a run is in which a step failed, was continued and had no default to stand in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnyFailed {
+    /// The output, with a list of the steps that failed.
+    #[default]
+    Completes,
+    /// An error, with the output beside it.
+    IsError,
+}
+
+impl AnyFailed {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature serde asks for"
+    )]
+    fn completes(&self) -> bool {
+        *self == Self::Completes
+    }
 }
 
 /// What a run's events survive.

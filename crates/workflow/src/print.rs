@@ -5,8 +5,8 @@ mod expressions;
 
 use crate::builder::shown_duration;
 use crate::policy::{
-    AllFailed, Durability, OnDisconnect, OnError, Refusal, RetryOn, Run, SkippedNeed, Then,
-    WhileAsking,
+    AllFailed, AnyFailed, Durability, OnDisconnect, OnError, Refusal, RetryOn, Run, SkippedNeed,
+    Then, WhileAsking,
 };
 use crate::step::{Action, Ask, Call, Each, Reading, Shape, Step, Truth};
 use crate::workflow::{Annotations, Output, OutputProperty, OutputSource, Unset, Workflow};
@@ -99,6 +99,11 @@ fn run(page: &mut Page, policy: &Run) {
         AllFailed::Fails => "fails",
     };
     page.line(format_args!("if every step failed: {all_failed}"));
+    let any_failed = match policy.any_failed {
+        AnyFailed::Completes => "completes",
+        AnyFailed::IsError => "is an error",
+    };
+    page.line(format_args!("if any step failed: {any_failed}"));
     let durability = match policy.durability {
         None => "as configured",
         Some(Durability::None) => "none",
@@ -223,6 +228,12 @@ fn each(page: &mut Page, each: &Each) {
         page.line(format_args!("parallel {}", each.parallel_max));
         page.line(format_args!("items at most {}", each.iterations_max));
         page.line(format_args!("output {}", shape(each.output, "a list")));
+        let failed = if each.ends_at_failure {
+            "ends the loop"
+        } else {
+            "does what on error says"
+        };
+        page.line(format_args!("failed item {failed}"));
         print_step(page, &each.body);
     });
 }

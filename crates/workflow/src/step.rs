@@ -157,6 +157,9 @@ pub struct Each {
     pub iterations_max: u32,
     #[serde(default, skip_serializing_if = "Shape::is_report")]
     pub output: Shape,
+    /// The first item that fails ends the loop, also where the run goes on after that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_at_failure: bool,
     pub body: Box<Step>,
 }
 

@@ -52,6 +52,7 @@ fn the_printed_form_spells_out_every_policy() {
   timeout 30m, stands while asking
   parallel 10
   if every step failed: completes
+  if any step failed: completes
   durability as configured
   on disconnect cancel
   step fetch
@@ -80,6 +81,7 @@ fn the_printed_form_spells_out_every_policy() {
       parallel 10
       items at most 100
       output a report
+      failed item does what on error says
       call store.put reading content map
         name = path item.file.name
       timeout none

@@ -123,7 +123,8 @@ impl Decider<'_> {
             output,
             failure: ended,
         });
-        if continues || own.on_error.then == Then::Continue {
+        let goes_on = own.on_error.then == Then::Continue && !each.ends_at_failure;
+        if continues || goes_on {
             return;
         }
         let message = format!("iteration {item}: {}", failure.message);

@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::identity::Slot;
 use crate::view::View;
 use onecall_workflow::output::Absent;
-use onecall_workflow::policy::AllFailed;
+use onecall_workflow::policy::{AllFailed, AnyFailed};
 use onecall_workflow::workflow::{Output, OutputProperties};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -57,6 +57,15 @@ impl Decider<'_> {
                 .find_map(|step| step.failure.clone())
         })
         .flatten()
+    }
+
+    /// The first failure that no default made up for, where the workflow says that it counts.
+    fn any_failed(&self) -> Option<Failure> {
+        if self.state.plan.workflow.policy.any_failed == AnyFailed::Completes {
+            return None;
+        }
+        let mut steps = self.state.steps.iter().filter(|step| !step.defaulted);
+        steps.find_map(|step| step.failure.clone())
     }
 
     fn last_completed(&self) -> Option<u32> {
@@ -121,6 +130,7 @@ impl Decider<'_> {
     }
 
     fn complete(&mut self, output: Arc<Value>, from_step: Option<u32>, failure: Option<Failure>) {
+        let failure = failure.or_else(|| self.any_failed());
         self.emit(What::RunEnded {
             end: End::Completed {
                 output,

@@ -48,6 +48,7 @@ super::codes! {
     MISSING_DEFAULT = "WF106", "missing default results", "A step that can end without output is read, and has no default to read in its place.";
     UNDECLARED_READ = "WF107", "read without waiting", "An expression reads a step that its own step does not wait for.";
     TIMEOUT_ARITHMETIC = "WF108", "time-outs do not fit together", "A step or a loop may take longer than the run it is part of.";
+    UNUSED_NEED = "WF109", "need never read", "A step waits for another one that it never reads.";
 
     // `WF2xx`: templates, paths and other expressions.
     TEMPLATE_SYNTAX = "WF201", "template syntax", "A template cannot be parsed.";
@@ -85,6 +86,15 @@ super::codes! {
     QUESTION_NOT_STORED = "WF407", "question in a run that is not stored", "A workflow asks a person, but its runs are not stored.";
 
     // `WF5xx`: test suites.
+    LOOP_TEMPLATE = "WF501", "loop over no node", "A node is to run for each element of something that is no node.";
+    UNKNOWN_SERVER = "WF502", "unknown server", "A node names a server that is not declared.";
+    SERVER_UNCLEAR = "WF503", "server not named", "There are several servers, and a node does not say which one it calls.";
+    SUITE_DIFFERS = "WF504", "suite runs differently elsewhere", "A suite has something that mcptest 1.3.0 does not do as its page says.";
+    NOT_RUN_YET = "WF505", "part of a suite not run yet", "A suite has tests that are read over for now.";
+    NAME_HIDES_VARIABLE = "WF506", "node hides a variable", "A template names both a node and a variable, and reads the node.";
+    ENVIRONMENT_NOT_NAMED = "WF507", "environment not read", "A composition reads an environment variable that the configuration does not name.";
+    EVALUATION = "WF508", "judged metric", "A judged metric does not exist, or its rubric cannot be judged.";
+    DUPLICATE_COMPOSITION = "WF509", "duplicate composition", "Two compositions of a suite have the same name.";
 
     // `WF6xx`: configuration.
     UNRECOGNISED = "WF601", "file not recognised", "A file was named that is none of the kinds that are read.";

@@ -382,6 +382,7 @@ fn each(dice: &mut Dice, needs: &[Need], mood: &Mood) -> Each {
         parallel_max: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
         iterations_max: if dice.chance(10) { 2 } else { 100 },
         output: Shape::Report,
+        ends_at_failure: dice.chance(20),
         body: Box::new(body),
     }
 }

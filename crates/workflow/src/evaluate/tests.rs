@@ -359,8 +359,15 @@ fn collect(given: &Value, iterations_max: u32) -> Result<Vec<Value>, Fault> {
     items(
         &input("c"),
         &Still::with_input(json!({"c": given})),
-        iterations_max,
+        lenient(iterations_max),
     )
+}
+
+fn lenient(iterations_max: u32) -> Collection {
+    Collection {
+        iterations_max,
+        is_lenient: true,
+    }
 }
 
 #[test]
@@ -380,6 +387,20 @@ fn collections_are_lists_or_json_text_of_one() {
         collect(&json!([1, 2, 3]), 2).unwrap_err().kind,
         FaultKind::Iterations
     );
-    let missing = items(&input("absent"), &Still::with_input(json!({})), 2).unwrap_err();
+    let missing = items(&input("absent"), &Still::with_input(json!({})), lenient(2)).unwrap_err();
     assert_eq!(missing.kind, FaultKind::Missing);
+}
+
+#[test]
+fn a_strict_collection_is_a_list() {
+    let strict = Collection {
+        is_lenient: false,
+        ..lenient(2)
+    };
+    let collect =
+        |given: Value| items(&input("c"), &Still::with_input(json!({"c": given})), strict);
+    assert_eq!(collect(json!([1])), Ok(vec![json!(1)]));
+    for other in [json!("[1]"), json!(null)] {
+        assert_eq!(collect(other).unwrap_err().kind, FaultKind::Collection);
+    }
 }

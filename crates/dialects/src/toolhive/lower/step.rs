@@ -147,6 +147,7 @@ impl Context {
                 Ok(stated) => stated,
             },
             output: Shape::Report,
+            ends_at_failure: false,
             body: Box::new(body),
         })
     }

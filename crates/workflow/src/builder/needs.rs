@@ -1,0 +1,42 @@
+//! Where needs say completely what a step reads, one that is never read may be a mistake.
+
+use super::{Builder, Undeclared};
+use crate::expression::Target;
+use crate::reads::{Read, Reader};
+use crate::step::Need;
+use onecall_source::{Diagnostic, Diagnostics, codes};
+
+pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
+    if builder.rules.undeclared == Undeclared::Infers {
+        return;
+    }
+    for (own, step) in builder.steps.iter().enumerate() {
+        let is_read = |need: &Need| {
+            reads.iter().any(|read| {
+                let is_own = matches!(read.reader, Reader::Step { index, .. } if index == own);
+                is_own
+                    && match &read.reference.target {
+                        Target::Step { name, .. } => need.step == name.as_str(),
+                        Target::AllSteps => true,
+                        Target::Input { .. }
+                        | Target::Item { .. }
+                        | Target::Named { .. }
+                        | Target::Unknown { .. }
+                        | Target::Ambient => false,
+                    }
+            })
+        };
+        for need in step.needs.iter().filter(|need| !is_read(need)) {
+            diagnostics.push(never_read(step.name.as_str(), need));
+        }
+    }
+}
+
+fn never_read(step: &str, need: &Need) -> Diagnostic {
+    Diagnostic::warning(
+        codes::UNUSED_NEED,
+        format!("step `{step}` needs `{}` and never reads it", need.step),
+    )
+    .label(&need.place, "orders the two, and nothing else")
+    .help("remove it, unless only the order matters")
+}

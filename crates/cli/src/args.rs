@@ -141,6 +141,9 @@ pub(crate) struct CallArgs {
     /// Label the run, as `key=value`; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<String>,
+    /// Print what each step was given, gave and took, as JSON, or write it to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
     #[command(flatten)]
@@ -294,6 +297,9 @@ pub(crate) struct DemoArgs {
     /// Append one line for each executed call
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
+    /// More tools and what they answer: a JSON file `{tool: result}` or `{tool: [result, …]}`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -15,7 +15,7 @@ pub(crate) fn load(paths: &[PathBuf], files: &FileArgs) -> anyhow::Result<Loaded
         source,
         named: true,
     });
-    let mut loaded = wire::understand(collected);
+    let mut loaded = wire::understand(collected, files.compat());
     files.pick(&mut loaded)?;
     Ok(loaded)
 }

@@ -3,8 +3,8 @@
 
 use crate::exit::usage;
 use crate::wire::{self, Loaded};
-use clap::Args;
-use onecall_config::Input;
+use clap::{Args, ValueEnum};
+use onecall_config::{Compat, Input};
 use onecall_runtime::sources::{self, Collected};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -20,6 +20,16 @@ pub(crate) struct FileArgs {
     /// The server to take, where the files hold several
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
+    /// Read suites as this program does where it differs from its own documentation
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    compat: Option<Program>,
+}
+
+/// A program whose ways can be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Program {
+    #[value(name = "mcptest-1.3")]
+    Mcptest13,
 }
 
 impl FileArgs {
@@ -40,9 +50,16 @@ impl FileArgs {
     }
 
     pub(crate) fn load(&self, paths: &[PathBuf]) -> anyhow::Result<Loaded> {
-        let mut loaded = wire::understand(self.collect(paths)?);
+        let mut loaded = wire::understand(self.collect(paths)?, self.compat());
         self.pick(&mut loaded)?;
         Ok(loaded)
+    }
+
+    pub(crate) fn compat(&self) -> Compat {
+        match self.compat {
+            None => Compat::Page,
+            Some(Program::Mcptest13) => Compat::Program,
+        }
     }
 
     /// Leaves only the server that the flag names.

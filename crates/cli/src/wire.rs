@@ -4,6 +4,7 @@ use crate::args::StoreArgs;
 use crate::exit::usage;
 use crate::print;
 use anyhow::{Context, bail};
+use onecall_config::Compat;
 use onecall_config::settings::{Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
 use onecall_gateway::HttpOptions;
@@ -48,7 +49,7 @@ impl Loaded {
 
 /// The paths alone, for commands that look at a set-up.
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
-    Ok(understand(sources::collect(paths)?))
+    Ok(understand(sources::collect(paths)?, Compat::Page))
 }
 
 pub(crate) fn is_url(word: &str) -> bool {
@@ -64,7 +65,7 @@ pub(crate) fn load_url(url: &str) -> Loaded {
         source,
         named: true,
     });
-    let mut loaded = understand(collected);
+    let mut loaded = understand(collected, Compat::Page);
     for server in loaded
         .settings
         .iter_mut()
@@ -75,11 +76,13 @@ pub(crate) fn load_url(url: &str) -> Loaded {
     loaded
 }
 
-pub(crate) fn understand(collected: sources::Collected) -> Loaded {
+/// `compat`: how suites are read where their page and their program differ.
+pub(crate) fn understand(collected: sources::Collected, compat: Compat) -> Loaded {
     let mut diagnostics = collected.diagnostics;
     let environment = |name: &str| std::env::var(name).ok();
     let options = onecall_config::Options {
         environment: &environment,
+        compat,
     };
     let (mut settings, faults) =
         onecall_config::read(&collected.sources, &collected.inputs, &options);
@@ -125,6 +128,7 @@ pub(crate) fn statuses(
     let environment = |name: &str| std::env::var(name).ok();
     let options = onecall_config::Options {
         environment: &environment,
+        compat: Compat::Page,
     };
     let at = now().to_rfc3339();
     onecall_config::status::statuses(&loaded.sources, inputs, &options, unfit)
@@ -165,6 +169,20 @@ pub(crate) fn only_server(settings: &mut Settings) -> anyhow::Result<Server> {
     match settings.servers.pop() {
         Some(server) => Ok(server),
         None => bail!("the paths hold no backends and no workflows"),
+    }
+}
+
+/// The composition of this name becomes a tool of the server, for one command.
+pub(crate) fn take_composition(settings: &mut Settings, server: &mut Server, name: &str) {
+    let is_published = server.workflows.iter().any(|own| own.name == name);
+    let found = settings
+        .compositions
+        .iter()
+        .position(|own| own.name == name);
+    if let (Some(index), false) = (found, is_published) {
+        server
+            .workflows
+            .push(settings.compositions.swap_remove(index));
     }
 }
 

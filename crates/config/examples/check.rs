@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 #![expect(clippy::unwrap_used, reason = "an example may stop")]
 
-use onecall_config::{Input, Options, read};
+use onecall_config::{Compat, Input, Options, read};
 use onecall_source::SourceMap;
 use onecall_source::render::{self, TextOptions};
 
@@ -19,6 +19,7 @@ fn main() {
     let environment = |name: &str| std::env::var(name).ok();
     let options = Options {
         environment: &environment,
+        compat: Compat::Page,
     };
     let (settings, diagnostics) = read(&sources, &inputs, &options);
     let took = begin.elapsed();

@@ -4,7 +4,7 @@ use crate::keys;
 use crate::settings::{Backend, Session, Transport};
 use crate::substitute::{Environment, substitute};
 use onecall_dialects::toolhive::read_duration;
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::name::BackendName;
 
 /// What is read of a backend, and with what.
@@ -26,17 +26,18 @@ impl Reader<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<Transport> {
         let kind = fields.optional_choice(kind_key, &TRANSPORTS, diagnostics);
-        let command = fields.optional_string("command", diagnostics);
+        let command = command(fields, diagnostics);
         let url = fields.optional_string("url", diagnostics);
-        let args = fields.string_sequence("args", diagnostics);
+        let more = fields.string_sequence("args", diagnostics);
         let env = self.pairs(fields, "env", diagnostics);
         let cwd = fields.optional_string("cwd", diagnostics);
         let headers = self.pairs(fields, "headers", diagnostics);
         match (command, url) {
-            (Some(command), None) => {
+            (Some((command, mut args)), None) => {
                 if let Some(kind) = kind.filter(|kind| kind.value != "stdio") {
                     diagnostics.push(transport_unfit(&kind.place, "a command speaks `stdio`"));
                 }
+                args.extend(more);
                 Some(Transport::Stdio {
                     command: command.to_string(),
                     args: args.iter().map(ToString::to_string).collect(),
@@ -125,6 +126,27 @@ impl Reader<'_> {
         }
         format!("{}/{path}", self.directory)
     }
+}
+
+/// A command as one text, or as the list of its words.
+fn command<'n>(
+    fields: &mut Fields<'n>,
+    diagnostics: &mut Diagnostics,
+) -> Option<(&'n Text, Vec<&'n Text>)> {
+    let node = fields.optional("command")?;
+    let NodeKind::Sequence(words) = &node.kind else {
+        let text = node.expect_string("command", diagnostics)?;
+        return Some((text, Vec::new()));
+    };
+    let words: Vec<&Text> = words
+        .iter()
+        .filter_map(|word| word.expect_string("command", diagnostics))
+        .collect();
+    let Some((first, rest)) = words.split_first() else {
+        diagnostics.push(no_way(node));
+        return None;
+    };
+    Some((first, rest.to_vec()))
 }
 
 /// Keys a foreign file has for its own program.

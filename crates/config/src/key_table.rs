@@ -3,6 +3,7 @@
 
 mod files;
 mod resources;
+mod suites;
 mod tools;
 
 pub use files::MCP_SERVERS;
@@ -16,7 +17,7 @@ pub enum Effect {
     Refused,
     /// It is read over, with a warning.
     Warned,
-    /// It acts in the cluster that runs the resource, which a note says.
+    /// It acts in the cluster that runs the resource, or where tests are run, which a note says.
     Noted,
     /// It says something to people or to the cluster, and has no effect by its nature.
     Free,
@@ -86,6 +87,7 @@ pub fn parts() -> impl Iterator<Item = &'static Part> {
         .iter()
         .chain(files::PARTS)
         .chain(resources::PARTS)
+        .chain(suites::PARTS)
 }
 
 /// The part of this name.

@@ -15,8 +15,10 @@ pub mod schema;
 pub mod settings;
 pub mod status;
 mod substitute;
+mod suite;
 mod toolhive;
 
+pub use onecall_dialects::mcptest::Compat;
 pub use portability::portability;
 pub use read::{Input, Options, read, references};
 pub use substitute::Environment;

@@ -2,7 +2,7 @@
 
 use crate::backend::Reader;
 use crate::keys;
-use crate::settings::{Backend, Expose, Limits};
+use crate::settings::{Backend, Compositions, Expose, Limits};
 use onecall_source::{Diagnostics, Fields, Node, NodeKind};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -12,6 +12,9 @@ use onecall_workflow::policy::Durability;
 pub(crate) struct Onecall {
     pub(crate) backends: Vec<Backend>,
     pub(crate) expose: Option<Expose>,
+    pub(crate) compositions: Compositions,
+    /// Environment variables that workflows may read.
+    pub(crate) environment: Vec<String>,
     pub(crate) store: Option<String>,
     pub(crate) durability: Option<Durability>,
     pub(crate) templates: GoOptions,
@@ -34,11 +37,11 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     }
     // The caller follows these paths; here they only have to be texts.
     fields.string_sequence("workflows", diagnostics);
-    let expose = fields.optional_choice("expose", &["all", "workflows"], diagnostics);
-    read.expose = expose.map(|expose| match expose.value {
-        "workflows" => Expose::Workflows,
-        _ => Expose::All,
-    });
+    if let Some(node) = fields.optional("expose") {
+        (read.expose, read.compositions) = read_expose(node, diagnostics);
+    }
+    let environment = fields.string_sequence("environment", diagnostics);
+    read.environment = environment.iter().map(ToString::to_string).collect();
     let store = fields.optional_string("store", diagnostics);
     read.store = store.map(|store| reader.path(store));
     let choices = ["none", "async", "sync"];
@@ -99,6 +102,44 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
     keys::warn_inert(&mut fields, "limits.", &FIXED_LIMITS, diagnostics);
     fields.finish(diagnostics);
     limits
+}
+
+/// `all` or `workflows`, or what exactly: `{tools: false, compositions: [NAME]}`.
+fn read_expose(node: &Node, diagnostics: &mut Diagnostics) -> (Option<Expose>, Compositions) {
+    let NodeKind::Mapping(_) = &node.kind else {
+        let expose = node.expect_choice("expose", &["all", "workflows"], diagnostics);
+        let expose = expose.map(|expose| match expose {
+            "workflows" => Expose::Workflows,
+            _ => Expose::All,
+        });
+        return (expose, Compositions::Stated);
+    };
+    let Some(mut fields) = Fields::read(node, "expose", diagnostics) else {
+        return (None, Compositions::Stated);
+    };
+    let tools = fields.optional_bool("tools", diagnostics);
+    let compositions = match fields.optional("compositions") {
+        None => Compositions::Stated,
+        Some(node) => match &node.kind {
+            NodeKind::String(text) if *text == *"all" => Compositions::All,
+            _ => {
+                let names = node.expect_sequence("compositions", diagnostics);
+                let names = names.unwrap_or_default().iter();
+                let names =
+                    names.filter_map(|name| name.expect_string("compositions", diagnostics));
+                Compositions::Named(names.map(ToString::to_string).collect())
+            }
+        },
+    };
+    fields.finish(diagnostics);
+    let expose = tools.map(|tools| {
+        if tools.value {
+            Expose::All
+        } else {
+            Expose::Workflows
+        }
+    });
+    (expose, compositions)
 }
 
 fn read_templates(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> GoOptions {

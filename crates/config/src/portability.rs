@@ -30,7 +30,7 @@ pub fn portability(sources: &SourceMap, inputs: &[Input]) -> Diagnostics {
         match found.kind {
             Kind::ToolhiveConfig => of_config(root, &mut diagnostics),
             Kind::Resource => of_resource(root, &mut diagnostics),
-            Kind::Onecall | Kind::McpServers | Kind::Workflow => {}
+            Kind::Onecall | Kind::McpServers | Kind::Suite | Kind::Workflow => {}
         }
     }
     diagnostics.sort();

@@ -6,10 +6,12 @@ use crate::onecall::{self, Onecall};
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Backend, Limits, Server, Settings};
+use crate::settings::{Backend, Compositions, Limits, Server, Settings};
 use crate::substitute::Environment;
+use crate::suite::{self, Suite};
 use crate::toolhive::{self, Toolhive};
 use onecall_dialects::dialect::{Kind, detect};
+use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
@@ -19,7 +21,7 @@ use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::step::{Action, Step};
 use onecall_workflow::workflow::Workflow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file to read.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ pub struct Input {
 pub struct Options<'e> {
     /// Values of environment variables, for `${VAR}` in backends.
     pub environment: &'e Environment<'e>,
+    /// How suites are read where their page and their program differ.
+    pub compat: Compat,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -103,6 +107,18 @@ pub(crate) fn assemble(
     for found in of_kind(documents, Kind::Workflow) {
         merged.add_native(native::read(&found.document.root, diagnostics));
     }
+    let backends: Vec<String> = merged.backend_names();
+    for found in of_kind(documents, Kind::Suite) {
+        let reader = found.reader(options);
+        let context = suite::Context {
+            reader: &reader,
+            backends: &backends,
+            readable: &merged.readable.clone(),
+            compat: options.compat,
+        };
+        let own = suite::read(&found.document.root, context, diagnostics);
+        merged.add_suite(own);
+    }
     let definitions = std::mem::take(&mut loaded.definitions);
     (merged.finish(loaded.servers, diagnostics), definitions)
 }
@@ -139,11 +155,12 @@ impl Found {
 }
 
 /// Words that only files of ours hold, whether they can be read or not.
-const OURS: [&str; 4] = [
+const OURS: [&str; 5] = [
     "compositeTools",
     "toolhive.stacklok.dev/",
     "mcpServers",
     "workflow:",
+    "compositions:",
 ];
 
 fn as_warning(fault: Diagnostic) -> Diagnostic {
@@ -200,7 +217,7 @@ fn unrecognised(source: SourceId, name: &str) -> Diagnostic {
         format!("`{name}` is none of the files that are read"),
     )
     .label(Span::new(source, 0, 0), "what is this?")
-    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`")
+    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, a suite `compositions`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`")
 }
 
 #[derive(Default)]
@@ -215,6 +232,11 @@ struct Merged {
     prefix: Option<String>,
     /// Workflows that clients are not shown.
     unpublished: Vec<Workflow>,
+    /// Compositions that are published though they do not say so.
+    exposed: Compositions,
+    /// Environment variables that compositions may read.
+    readable: BTreeSet<String>,
+    compositions: Vec<Workflow>,
 }
 
 impl Merged {
@@ -228,6 +250,27 @@ impl Merged {
         self.templates = own.templates;
         self.limits = own.limits.or(self.limits);
         self.prefix = own.prefix.or(self.prefix.take());
+        if own.compositions != Compositions::Stated {
+            self.exposed = own.compositions;
+        }
+        self.readable.extend(own.environment);
+    }
+
+    fn backend_names(&self) -> Vec<String> {
+        let names = self.server.backends.iter().map(|backend| &backend.name);
+        names.map(|name| name.as_str().to_owned()).collect()
+    }
+
+    fn add_suite(&mut self, own: Suite) {
+        self.server.backends.extend(own.backends);
+        for composition in own.compositions {
+            let workflow = composition.workflow;
+            if composition.is_published || self.exposed.publish(workflow.name.as_str()) {
+                self.server.workflows.push(workflow);
+            } else {
+                self.compositions.push(workflow);
+            }
+        }
     }
 
     fn add_toolhive(&mut self, own: Toolhive, loaded: &mut Loaded, diagnostics: &mut Diagnostics) {
@@ -295,6 +338,7 @@ impl Merged {
             limits: self.limits,
             prefix: self.prefix,
             unpublished: self.unpublished,
+            compositions: self.compositions,
         }
     }
 }

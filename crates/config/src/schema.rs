@@ -20,18 +20,23 @@ const KINDS: [(&str, &str); 8] = [
     ("MCPExternalAuthConfig", "MCPExternalAuthConfig"),
 ];
 
-/// `onecall.yaml`, `mcp.json` and ToolHive configurations.
+/// `onecall.yaml`, `mcp.json`, ToolHive configurations and suites.
 pub fn config() -> Value {
     let mut page = Page::default();
     let onecall = page.reference("onecall.yaml");
     let servers = page.reference(MCP_SERVERS);
     let toolhive = page.reference("ToolHive configuration");
+    let suite = page.reference("suite");
     page.finish(
         "Configuration of onecall",
         json!({
             "if": { "required": ["mcpServers"] },
             "then": servers,
-            "else": { "anyOf": [onecall, { "allOf": [toolhive], "required": ["name"] }] },
+            "else": {
+                "if": { "required": ["compositions"] },
+                "then": suite,
+                "else": { "anyOf": [onecall, { "allOf": [toolhive], "required": ["name"] }] },
+            },
         }),
     )
 }

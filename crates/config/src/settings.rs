@@ -21,6 +21,16 @@ pub struct Settings {
     pub prefix: Option<String>,
     /// Definitions that no server publishes: they can be checked and shown, not called.
     pub unpublished: Vec<Workflow>,
+    /// Compositions that are not published: they can be called by command and tested.
+    pub compositions: Vec<Workflow>,
+}
+
+impl Settings {
+    /// Every workflow of the files, published or not.
+    pub fn workflows(&self) -> impl Iterator<Item = &Workflow> {
+        let published = self.servers.iter().flat_map(|server| &server.workflows);
+        published.chain(&self.unpublished).chain(&self.compositions)
+    }
 }
 
 /// Limits that the configuration changes; each crate has its own number for what is absent.
@@ -73,6 +83,27 @@ pub enum Expose {
     All,
     /// Workflows only; backend tools stay usable in workflows.
     Workflows,
+}
+
+/// Which compositions of suites are published.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Compositions {
+    /// Those that say `publish: true`.
+    #[default]
+    Stated,
+    All,
+    /// Those that say so, and these.
+    Named(Vec<String>),
+}
+
+impl Compositions {
+    pub(crate) fn publish(&self, name: &str) -> bool {
+        match self {
+            Self::Stated => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|own| own == name),
+        }
+    }
 }
 
 /// A backend MCP server.

@@ -42,6 +42,9 @@ pub(crate) async fn call(
         take_time(params, arguments, exchange).await;
     }
     demo.record(params)?;
+    if let Some(answer) = demo.answers.answer(name) {
+        return Ok(answer);
+    }
     let outcome = run(demo, name, arguments);
     wait(arguments, "after_ms").await;
     Ok(finish(outcome))

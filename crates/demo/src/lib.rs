@@ -3,6 +3,7 @@
 //! It keeps a ledger of executed calls, the outside witness of durability tests. It is written on
 //! `mcp` alone, so that tests of our client and of our server face do not test themselves.
 
+mod answers;
 mod connection;
 mod execute;
 mod http;

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::{Era, Revision, RpcError, code, meta, method};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
+use crate::answers::Answers;
 use crate::connection::{Connection, Exchange, Handshake};
 use crate::ledger::Ledger;
 use crate::limits::CHANGES_MAX;
@@ -21,6 +22,8 @@ pub struct Options {
     pub ledger: Option<PathBuf>,
     /// Lists `toggle` as well, a tool that changes the list.
     pub changing_list: bool,
+    /// More tools, by name, and what each answers: a result, or a list of results in order.
+    pub answers: Map<String, Value>,
 }
 
 /// Why the demo cannot serve.
@@ -68,6 +71,7 @@ pub(crate) struct Demo {
     changing_list: bool,
     extra: AtomicBool,
     changes: broadcast::Sender<Change>,
+    pub(crate) answers: Answers,
     pub(crate) flaky: Mutex<HashMap<String, u64>>,
     pub(crate) kept: Mutex<HashMap<String, Value>>,
     pub(crate) appended: Mutex<u64>,
@@ -87,6 +91,7 @@ impl Demo {
             changing_list: options.changing_list,
             extra: AtomicBool::new(false),
             changes: broadcast::Sender::new(CHANGES_MAX),
+            answers: Answers::new(options.answers.clone()),
             flaky: Mutex::default(),
             kept: Mutex::default(),
             appended: Mutex::default(),
@@ -144,7 +149,9 @@ impl Demo {
     }
 
     pub(crate) fn list(&self) -> Vec<onecall_mcp::Tool> {
-        tools::list(self.changing_list, self.shows_extra())
+        let mut listed = tools::list(self.changing_list, self.shows_extra());
+        listed.extend(self.answers.tools());
+        listed
     }
 
     /// Answers one request. `None` where a cancelled request stays unanswered.

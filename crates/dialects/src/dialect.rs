@@ -15,6 +15,8 @@ pub enum Kind {
     Workflow,
     /// `mcp.json`: `mcpServers` as desktop clients write them.
     McpServers,
+    /// A suite with `compositions`.
+    Suite,
 }
 
 impl Kind {
@@ -26,6 +28,7 @@ impl Kind {
             Self::Onecall => "an onecall configuration",
             Self::Workflow => "a workflow file",
             Self::McpServers => "a list of MCP servers",
+            Self::Suite => "a suite of compositions",
         }
     }
 }
@@ -46,7 +49,7 @@ const TOOLHIVE_KEYS: [&str; 11] = [
 ];
 
 /// The keys only `onecall.yaml` has at its root.
-const ONECALL_KEYS: [&str; 8] = [
+const ONECALL_KEYS: [&str; 9] = [
     "workflows",
     "names",
     "expose",
@@ -55,6 +58,7 @@ const ONECALL_KEYS: [&str; 8] = [
     "limits",
     "auth",
     "templates",
+    "environment",
 ];
 
 /// What a document is, or `None` when nothing reads it. `name` is the name of its file.
@@ -75,6 +79,9 @@ pub fn detect(document: &Document, name: &str) -> Option<Kind> {
     }
     if has("mcpServers") {
         return Some(Kind::McpServers);
+    }
+    if has("compositions") {
+        return Some(Kind::Suite);
     }
     if TOOLHIVE_KEYS.iter().any(|key| has(key)) {
         return Some(Kind::ToolhiveConfig);

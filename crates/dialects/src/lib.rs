@@ -8,5 +8,7 @@ pub mod dialect;
 mod duration;
 mod failures;
 pub mod limits;
+pub mod mcptest;
+mod name;
 pub mod native;
 pub mod toolhive;

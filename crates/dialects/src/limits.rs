@@ -20,6 +20,11 @@ pub const TOOLHIVE_LOOP_PARALLEL_MAX: u32 = 50;
 /// ToolHive: items of a loop, when it does not say, and at most.
 pub const TOOLHIVE_LOOP_ITEMS: u32 = 100;
 pub const TOOLHIVE_LOOP_ITEMS_MAX: u32 = 1_000;
+/// mcptest: the time of a node.
+pub const MCPTEST_NODE_TIMEOUT: Duration = Duration::from_secs(30);
+/// mcptest: elements of a loop, when it does not say, and at most.
+pub const MCPTEST_LOOP_ITEMS: u32 = 10_000;
+pub const MCPTEST_LOOP_ITEMS_MAX: u32 = 100_000;
 /// Characters of a step's name.
 pub const STEP_NAME_CHARACTERS_MAX: usize = 128;
 /// Characters of a workflow's name that every client takes, and that the protocol takes.

@@ -81,7 +81,7 @@ impl Evaluator for PlanEvaluator {
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure> {
         let accepted = Collection {
             iterations_max: each.iterations_max,
-            is_lenient: each.output == Shape::Report,
+            is_lenient: each.output == Shape::Report || each.items.is_constant(),
         };
         evaluate::items(&each.items, scope, accepted).map_err(|fault| failure("collection", &fault))
     }

@@ -8,6 +8,7 @@ pub mod history;
 mod identity;
 mod kept;
 mod merge;
+pub mod nodes;
 pub mod offers;
 pub mod preview;
 pub mod publish;

@@ -5,6 +5,7 @@ mod compare;
 mod execute;
 mod script;
 mod show;
+mod source;
 
 use std::fs;
 use std::io::Read;

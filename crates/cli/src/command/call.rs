@@ -3,6 +3,7 @@
 
 mod dry_run;
 mod raw;
+mod trace;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
@@ -35,7 +36,8 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Failed);
     };
     let labels = values::labels(&args.labels)?;
-    let server = wire::only_server(&mut settings)?;
+    let mut server = wire::only_server(&mut settings)?;
+    wire::take_composition(&mut settings, &mut server, &words.tool);
     let journal = wire::open_store(&args.store, &settings)?;
     let runtime = wire::start(server, &settings, journal, false).await?;
     let exit = if args.dry_run {
@@ -45,7 +47,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     } else {
         let mut request = Request::new(&words.tool, arguments);
         request.labels = labels;
-        call(&runtime, request).await
+        call(&runtime, request, args.trace.as_deref()).await
     };
     runtime.shutdown(Duration::from_millis(100)).await;
     exit
@@ -122,7 +124,7 @@ fn arguments(args: &CallArgs, rest: &[String]) -> anyhow::Result<Value> {
     Ok(Value::Object(object))
 }
 
-async fn call(runtime: &Runtime, request: Request) -> anyhow::Result<Exit> {
+async fn call(runtime: &Runtime, request: Request, trace: Option<&Path>) -> anyhow::Result<Exit> {
     let tool = request.tool.as_str();
     let published = runtime.settled().await;
     let known = published.find(tool).is_some() || published.withheld_reason(tool).is_some();
@@ -131,7 +133,14 @@ async fn call(runtime: &Runtime, request: Request) -> anyhow::Result<Exit> {
     }
     match runtime.call(request).await {
         Reply::Result(result) => print_result(&result),
-        Reply::Started(handle) => follow(runtime, handle).await,
+        Reply::Started(handle) => {
+            let run = handle.id.clone();
+            let exit = follow(runtime, handle).await?;
+            if let Some(file) = trace {
+                trace::write(runtime, &run, file).await?;
+            }
+            Ok(exit)
+        }
         Reply::Rpc { code, message, .. } => {
             print::err(format!("error: the backend answered {code}: {message}"));
             Ok(Exit::Failed)

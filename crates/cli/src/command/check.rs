@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::input::read_text;
 use crate::{print, wire};
 use anyhow::Context;
+use onecall_config::settings::Settings;
 use onecall_runtime::saved::SavedTools;
 use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();
     let collected = args.files.collect(&paths)?;
     let inputs = collected.inputs.clone();
-    let mut loaded = wire::understand(collected);
+    let mut loaded = wire::understand(collected, args.files.compat());
     args.files.pick(&mut loaded)?;
     let unfit = match &args.tools {
         Some(tools) => check_tools(&loaded, tools)?,
@@ -71,9 +72,15 @@ fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics
         .settings
         .iter()
         .flat_map(|settings| &settings.servers);
+    let mut compositions = loaded
+        .settings
+        .as_ref()
+        .map(|own| own.compositions.as_slice());
     for server in servers {
         let catalog = saved.catalog(server);
-        for workflow in &server.workflows {
+        // Compositions stand beside the servers and call the backends of the first.
+        let beside = compositions.take().unwrap_or_default();
+        for workflow in server.workflows.iter().chain(beside) {
             unfit.append(check(workflow, &catalog));
             if let Some(lock) = &server.lock {
                 unfit.append(lock.check(workflow, &catalog));
@@ -84,23 +91,14 @@ fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics
 }
 
 fn print_workflows(loaded: &wire::Loaded) {
-    let servers = loaded
-        .settings
-        .iter()
-        .flat_map(|settings| &settings.servers);
-    for workflow in servers.flat_map(|server| &server.workflows) {
+    for workflow in loaded.settings.iter().flat_map(Settings::workflows) {
         print::out(onecall_workflow::print::print(workflow).trim_end());
     }
 }
 
 fn print_text(loaded: &wire::Loaded) {
     wire::report(loaded);
-    let count: usize = loaded
-        .settings
-        .iter()
-        .flat_map(|settings| &settings.servers)
-        .map(|server| server.workflows.len())
-        .sum();
+    let count: usize = loaded.settings.iter().map(counted_workflows).sum();
     if !loaded.diagnostics.has_errors() {
         let files = loaded.sources.len();
         print::out(format!(
@@ -109,6 +107,12 @@ fn print_text(loaded: &wire::Loaded) {
             counted(files, "file")
         ));
     }
+}
+
+/// What is published, and the compositions beside it.
+fn counted_workflows(settings: &Settings) -> usize {
+    let published = settings.servers.iter().map(|server| server.workflows.len());
+    published.sum::<usize>() + settings.compositions.len()
 }
 
 fn counted(count: usize, what: &str) -> String {

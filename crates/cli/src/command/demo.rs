@@ -2,13 +2,20 @@
 
 use crate::args::DemoArgs;
 use crate::exit::Exit;
+use crate::input::read_text;
 use crate::{print, wire};
 use anyhow::Context;
+use serde_json::{Map, Value};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+/// Limit: bytes of a file of answers.
+const ANSWERS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let options = onecall_demo::Options {
         ledger: args.ledger,
+        answers: answers(args.answers.as_deref())?,
         ..onecall_demo::Options::default()
     };
     let Some(port) = args.http else {
@@ -24,4 +31,13 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         .await
         .context("the demo backend stopped")?;
     Ok(Exit::Ok)
+}
+
+fn answers(path: Option<&Path>) -> anyhow::Result<Map<String, Value>> {
+    let Some(path) = path else {
+        return Ok(Map::new());
+    };
+    let text = read_text(path, ANSWERS_BYTES_MAX)?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("`{}` is no JSON object of answers", path.display()))
 }

@@ -11,14 +11,13 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Exit> {
     let Some(settings) = args.files.load(path)?.sound() else {
         return Ok(Exit::Failed);
     };
-    let published = settings.servers.iter().flat_map(|server| &server.workflows);
     let wanted = |workflow: &&Workflow| {
         args.workflow
             .as_deref()
             .is_none_or(|name| workflow.name == name)
     };
     let mut is_any = false;
-    for workflow in published.chain(&settings.unpublished).filter(wanted) {
+    for workflow in settings.workflows().filter(wanted) {
         is_any = true;
         print::out(match args.format {
             GraphFormat::Text => graph::text(workflow),

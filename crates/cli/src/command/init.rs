@@ -11,6 +11,7 @@ use crate::{print, wire};
 use anyhow::Context;
 use clap::Args;
 use found::Found;
+use onecall_config::Compat;
 use onecall_config::Input;
 use onecall_runtime::runtime::Runtime;
 use onecall_runtime::saved::SavedTools;
@@ -111,7 +112,7 @@ async fn discover(found: &Found) -> anyhow::Result<Option<Runtime>> {
     let source = collected.sources.add(CONFIGURATION, text);
     let named = true;
     collected.inputs.push(Input { source, named });
-    let Some(mut settings) = wire::understand(collected).sound() else {
+    let Some(mut settings) = wire::understand(collected, Compat::Page).sound() else {
         return Ok(None);
     };
     let server = wire::only_server(&mut settings)?;

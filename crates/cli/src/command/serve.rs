@@ -27,6 +27,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
+    for composition in &settings.compositions {
+        let name = &composition.name;
+        print::err(format!(
+            "composition `{name}` is not published; `publish: true` makes it a tool"
+        ));
+    }
     let is_empty = |server: &Server| server.backends.is_empty() && server.workflows.is_empty();
     if settings.servers.iter().all(is_empty) {
         print::err("error: the paths hold no backends and no workflows");

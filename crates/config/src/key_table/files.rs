@@ -1,7 +1,7 @@
 //! Keys of configuration files: `onecall.yaml`, `mcp.json`, a ToolHive configuration.
 
 use super::Shape::{
-    Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
+    Any, Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
 };
 use super::{Effect, Part, acts, free, key, needed, plain, refused, warned};
 
@@ -17,7 +17,8 @@ pub(super) const PARTS: &[Part] = &[
         &[
             acts("backends", Named("backend of onecall.yaml")),
             acts("workflows", Texts),
-            acts("expose", Choice(&["all", "workflows"])),
+            acts("expose", Any),
+            acts("environment", Texts),
             acts("store", Text),
             acts("durability", Choice(&["none", "async", "sync"])),
             acts("templates", One("templates")),

@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 /// Codes that only `source` raises; its own tests hold their cases.
 const OF_SOURCE: std::ops::RangeInclusive<&str> = "WF001"..="WF013";
 /// Codes without a file of this kind, with the reason.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("WF016", "raised for JSON files, tested in `source`"),
     ("WF044", "raised by the portability check only"),
-    ("WF107", "raised by a dialect whose needs are complete"),
     ("WF310", "needs a lock file, tested in `workflow` and `cli`"),
     ("WF311", "raised for the lock file, tested in `cli`"),
 ];

@@ -18,6 +18,9 @@ fn seen(outcome: &Outcome, file: &str) -> String {
     };
     let _ = write!(text, "{:?}{:?}", settings.store, settings.durability);
     let _ = write!(text, "{:?}", settings.limits);
+    for workflow in &settings.compositions {
+        text.push_str(&onecall_workflow::print::print(workflow));
+    }
     for server in &settings.servers {
         let _ = write!(
             text,
@@ -257,7 +260,10 @@ fn fault(case: &Case) -> Option<String> {
             Effect::Acts => differs && !is_idle && !says("WF606", Severity::Error),
             Effect::Refused => says("WF606", Severity::Error),
             Effect::Warned => says("WF605", Severity::Warning) && with.settings.is_some(),
-            Effect::Noted => says("WF605", Severity::Note) && with.settings.is_some(),
+            Effect::Noted => {
+                let told = says("WF605", Severity::Note) || says("WF505", Severity::Note);
+                told && with.settings.is_some()
+            }
             Effect::Free => !differs,
         };
     (!fits).then(|| {

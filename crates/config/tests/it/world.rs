@@ -3,6 +3,7 @@
 use onecall_config::settings::Settings;
 use onecall_config::status::statuses;
 use onecall_config::{Input, Options, read};
+use onecall_dialects::mcptest::Compat;
 use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostic, Diagnostics, Severity, SourceMap};
 use serde_json::Value;
@@ -62,6 +63,7 @@ fn with_files<T>(
     let environment = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
     let options = Options {
         environment: &environment,
+        compat: Compat::Page,
     };
     (body(&sources, &inputs, &options), sources)
 }

@@ -4,8 +4,8 @@ use super::duration;
 use crate::failures;
 use onecall_source::{Diagnostic, Diagnostics, Fields, NodeKind, Spanned, codes};
 use onecall_workflow::policy::{
-    AllFailed, Budget, Durability, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run, RunTimeout,
-    SkippedNeed, Then, WhileAsking,
+    AllFailed, AnyFailed, Budget, Durability, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run,
+    RunTimeout, SkippedNeed, Then, WhileAsking,
 };
 use onecall_workflow::workflow::Annotations;
 use std::time::Duration;
@@ -17,6 +17,7 @@ const RETRIES_MAX: i64 = 100;
 
 pub(super) fn run(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Run {
     let all_failed = fields.optional_choice("all_failed", &["completes", "fails"], diagnostics);
+    let any_failed = fields.optional_choice("any_failed", &["completes", "is_error"], diagnostics);
     let choices = ["none", "async", "sync"];
     let durability = fields.optional_choice("durability", &choices, diagnostics);
     let on_disconnect =
@@ -28,6 +29,10 @@ pub(super) fn run(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Run
         all_failed: match all_failed.map(|stated| stated.value) {
             Some("fails") => AllFailed::Fails,
             _ => AllFailed::Completes,
+        },
+        any_failed: match any_failed.map(|stated| stated.value) {
+            Some("is_error") => AnyFailed::IsError,
+            _ => AnyFailed::Completes,
         },
         durability: durability.map(|stated| match stated.value {
             "none" => Durability::None,

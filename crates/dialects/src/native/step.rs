@@ -124,7 +124,7 @@ fn common(
         when: condition(fields, reader, what, diagnostics),
         timeout: duration(fields, "timeout", diagnostics),
         skipped_need: policy::after_skip(fields, diagnostics),
-        default: fields.optional("default").map(Node::to_json),
+        default: fields.entry("default").map(|entry| entry.value.to_json()),
     }
 }
 
@@ -346,6 +346,7 @@ fn each(
     let parallel = fields.optional_integer("parallel", 1..=10_000, diagnostics);
     let most = fields.optional_integer("max_items", 1..=LOOP_ITEMS_MAX, diagnostics);
     let output = shape(fields, diagnostics);
+    let failed = fields.optional_choice("failed_item", &["by_on_error", "ends_loop"], diagnostics);
     let inside = Reader {
         item: Some(item.clone()),
     };
@@ -361,6 +362,7 @@ fn each(
         parallel_max: number(parallel, LOOP_PARALLEL),
         iterations_max: number(most, LOOP_ITEMS),
         output,
+        ends_at_failure: failed.is_some_and(|failed| failed.value == "ends_loop"),
         body: Box::new(body?),
     })
 }

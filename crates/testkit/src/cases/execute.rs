@@ -2,15 +2,14 @@
 
 use super::Case;
 use super::script::{self, World};
-use onecall_dialects::toolhive;
+use super::source;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::scripted::{Played, play};
 use onecall_mcp::Tool;
-use onecall_source::{Diagnostics, Node, SourceMap, parse, render};
+use onecall_source::Diagnostics;
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::check::check;
-use onecall_workflow::expression::GoOptions;
 use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::bind;
@@ -35,20 +34,21 @@ pub(super) struct Executed {
 }
 
 pub(super) fn execute(case: &Case) -> Result<Executed, String> {
-    let source = case.block("yaml").ok_or("the case has no `yaml` block")?;
     let world = match case.block("script") {
         Some(text) => script::read(text)?,
         None => script::read("{}")?,
     };
-    let (workflow, mut told, sources) = workflow(source, world.templates)?;
+    let (workflow, mut told, sources) = source::read(case, world.templates)?;
     if case.block("diagnostics").is_none() {
-        refuse(&told, &sources)?;
+        source::refuse(&told, &sources)?;
     }
     let Some(mut workflow) = workflow.filter(|_| !told.has_errors()) else {
         let run = Run::Unread;
         return Ok(Executed { run, told });
     };
-    workflow.policy.budget.clone_from(&world.budget);
+    if world.budget.is_some() {
+        workflow.policy.budget.clone_from(&world.budget);
+    }
     let catalog = catalog(&workflow, &world)?;
     told.extend(check(&workflow, &catalog));
     let run = run(&workflow, &catalog, &world)?;
@@ -71,42 +71,8 @@ fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, Str
 
 /// The JSON of a YAML text.
 pub(super) fn yaml(name: &str, text: &str) -> Result<Value, String> {
-    let (node, _) = document(name, text)?;
+    let (node, _) = source::document(name, text)?;
     Ok(node.map_or(json!({}), |node| node.to_json()))
-}
-
-fn document(name: &str, text: &str) -> Result<(Option<Node>, SourceMap), String> {
-    let mut sources = SourceMap::new();
-    let id = sources.add(format!("{name}.yaml"), text.to_owned());
-    let (documents, diagnostics) = parse(&sources, id);
-    refuse(&diagnostics, &sources)?;
-    let root = documents.into_iter().next().map(|document| document.root);
-    Ok((root, sources))
-}
-
-fn refuse(diagnostics: &Diagnostics, sources: &SourceMap) -> Result<(), String> {
-    if diagnostics.has_errors() {
-        let options = render::TextOptions::default();
-        return Err(render::report(diagnostics, sources, options));
-    }
-    Ok(())
-}
-
-/// The composite tool of a case; its name and description go without saying.
-fn workflow(
-    source: &str,
-    go: GoOptions,
-) -> Result<(Option<Workflow>, Diagnostics, SourceMap), String> {
-    let text = format!("name: case\ndescription: A case.\n{source}");
-    let (node, sources) = document("case", &text)?;
-    let node = node.ok_or("the case is empty")?;
-    let mut told = Diagnostics::new();
-    let options = toolhive::Options {
-        go,
-        ..toolhive::Options::default()
-    };
-    let workflow = toolhive::read(&node, &options, &mut told);
-    Ok((workflow, told, sources))
 }
 
 /// Every tool the workflow names exists, as the script's `catalog` describes it.

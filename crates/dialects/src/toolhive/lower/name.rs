@@ -1,22 +1,16 @@
 //! Names of composite tools: what the protocol refuses is an error everywhere, what the guide refuses in resources.
 
 use super::super::Home;
-use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};
+use crate::limits::NAME_CHARACTERS_USUAL;
+use crate::name;
 use onecall_source::{Diagnostic, Text, codes};
 
 /// What is wrong with the name of a composite tool.
 pub fn faults(name: &Text, home: Home) -> Option<Diagnostic> {
+    if let Some(fault) = name::fault(name) {
+        return Some(fault);
+    }
     let length = name.chars().count();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() {
-        return Some(refused(name, "is empty"));
-    }
-    if let Some(bad) = name.chars().find(|c| !allowed(*c)) {
-        return Some(refused(name, &format!("has {bad:?} in it")));
-    }
-    if length > NAME_CHARACTERS_MAX {
-        return Some(refused(name, &format!("has {length} characters")));
-    }
     let strict = super::is_strict(home);
     if !follows_guide(name) {
         return Some(unusual(
@@ -40,16 +34,6 @@ fn follows_guide(name: &str) -> bool {
     name.chars().all(|c| edge(c) || matches!(c, '_' | '-'))
         && name.starts_with(edge)
         && name.ends_with(edge)
-}
-
-fn refused(name: &Text, reason: &str) -> Diagnostic {
-    let shown: String = name.chars().take(40).collect();
-    Diagnostic::error(
-        codes::INVALID_NAME,
-        format!("the name `{shown}` cannot be that of a tool: it {reason}"),
-    )
-    .label(name.place(), "not a tool name")
-    .help("use 1 to 64 lower-case letters, digits, `_` and `-`")
 }
 
 fn unusual(name: &Text, strict: bool, reason: &str) -> Diagnostic {

@@ -1,0 +1,20 @@
+//! `--trace`: what each node of the run was given, gave and took, as JSON.
+
+use crate::print;
+use anyhow::Context;
+use onecall_engine::identity::RunId;
+use onecall_runtime::nodes;
+use onecall_runtime::runtime::Runtime;
+use std::path::Path;
+
+/// Prints the trace after the result where the file is `-`.
+pub(super) async fn write(runtime: &Runtime, run: &RunId, file: &Path) -> anyhow::Result<()> {
+    let stored = runtime.journal().load(run).await?;
+    let stored = stored.context("the run was not stored, so it has no trace")?;
+    let text = serde_json::to_string_pretty(&nodes::of_stored(&stored)?)?;
+    if file.as_os_str() == "-" {
+        print::out(text);
+        return Ok(());
+    }
+    std::fs::write(file, text + "\n").with_context(|| format!("cannot write `{}`", file.display()))
+}

@@ -1,0 +1,86 @@
+//! Keys of a suite with compositions.
+
+use super::Shape::{Any, Flag, Many, Mapping, Named, One, Pairs, Text, Texts, Whole};
+use super::{Part, acts, needed, noted, plain, warned};
+
+pub(super) const PARTS: &[Part] = &[
+    Part {
+        name: "suite",
+        includes: &[],
+        keys: &[
+            needed("compositions", Many("composition")),
+            acts("servers", Named("server of a suite")),
+            acts("variables", Named("variable")),
+            acts("publish", Flag),
+            noted("tools"),
+            noted("agents"),
+            noted("hooks"),
+            noted("imports"),
+        ],
+        is_open: true,
+    },
+    Part {
+        name: "server of a suite",
+        includes: &[],
+        keys: &[
+            acts("command", Any),
+            acts("env", Pairs),
+            acts("url", Text),
+            acts("headers", Pairs),
+        ],
+        is_open: true,
+    },
+    plain(
+        "variable",
+        &[
+            acts("value", Any),
+            acts("from_env", Text),
+            acts("default", Any),
+        ],
+    ),
+    plain(
+        "composition",
+        &[
+            needed("name", Text),
+            acts("description", Text),
+            acts("nodes", Many("node")),
+            acts("output", Any),
+            acts("budget", One("budget of a composition")),
+            acts("publish", Flag),
+            acts("inputs", Mapping),
+            acts("policy", Mapping),
+            noted("expect"),
+            noted("cases"),
+            noted("eval"),
+        ],
+    ),
+    plain(
+        "budget of a composition",
+        &[
+            acts("max_cost_usd", Any),
+            acts("max_tokens", Whole(0, i64::MAX)),
+            acts("max_duration_ms", Whole(1, i64::MAX)),
+        ],
+    ),
+    plain(
+        "node",
+        &[
+            needed("id", Text),
+            needed("tool", Text),
+            acts("needs", Texts),
+            acts("server", Text),
+            acts("args", Any),
+            acts("transform", One("transform")),
+            acts("when", Text),
+            acts("for_each", Text),
+            acts("max_concurrency", Whole(1, i64::MAX)),
+            acts("max_iterations", Whole(1, 100_000)),
+            acts("mock", One("mock")),
+            acts("policy", Mapping),
+            warned("max_cost_per_call_usd"),
+            warned("max_tokens_per_call"),
+        ],
+    ),
+    plain("transform", &[needed("jq", Text)]),
+    plain("mock", &[needed("result", Any)]),
+];

@@ -1,0 +1,114 @@
+//! A suite with compositions: its servers become backends, its compositions workflows.
+
+use crate::backend::{Reader, warn_of_rest};
+use crate::settings::Backend;
+use crate::substitute::Environment;
+use onecall_dialects::mcptest::{self, Composition};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one suite gives.
+#[derive(Debug, Default)]
+pub(crate) struct Suite {
+    pub(crate) backends: Vec<Backend>,
+    pub(crate) compositions: Vec<Composition>,
+}
+
+/// What a suite is read with, beside its file.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) reader: &'a Reader<'a>,
+    /// Backends of other files.
+    pub(crate) backends: &'a [String],
+    /// Environment variables that compositions may read.
+    pub(crate) readable: &'a BTreeSet<String>,
+    pub(crate) compat: mcptest::Compat,
+}
+
+pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Suite {
+    let environment = context.reader.environment;
+    let backends = servers(root, context.reader, diagnostics);
+    let readable = |name: &str| {
+        context
+            .readable
+            .contains(name)
+            .then(|| environment(name))
+            .flatten()
+    };
+    let options = mcptest::Options {
+        backends: context.backends,
+        environment: &readable,
+        compat: context.compat,
+    };
+    Suite {
+        backends,
+        compositions: mcptest::read(root, &options, diagnostics),
+    }
+}
+
+/// The servers of a suite, with its variables and those of the environment filled in.
+fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Vec<Backend> {
+    let Some(entries) = root.get("servers").and_then(Node::as_mapping) else {
+        return Vec::new();
+    };
+    let variables = mcptest::variables(root, reader.environment);
+    let unset = RefCell::new(BTreeSet::new());
+    let filled = |name: &str| {
+        let found = lookup(name, reader, &variables);
+        if found.is_none() {
+            unset.borrow_mut().insert(name.to_owned());
+        }
+        // A suite whose nodes are all mocked needs none of its variables.
+        Some(found.unwrap_or_default())
+    };
+    let reader = Reader {
+        environment: &filled,
+        directory: reader.directory,
+    };
+    let mut backends = Vec::new();
+    for entry in entries {
+        let Some(mut fields) = Fields::read(&entry.value, "a server", diagnostics) else {
+            continue;
+        };
+        backends.extend(reader.backend(&entry.key, &mut fields, "transport", diagnostics));
+        warn_of_rest(&mut fields, "servers.*.", diagnostics);
+        let names = unset.take();
+        if !names.is_empty() {
+            diagnostics.push(not_set(&entry.key, &names));
+        }
+    }
+    backends
+}
+
+/// A variable as suites write it: the environment wins over `variables`; `env:` and `secret:` name it alone.
+fn lookup(name: &str, reader: &Reader<'_>, variables: &BTreeMap<String, String>) -> Option<String> {
+    let environment: &Environment<'_> = reader.environment;
+    // `${NAME:?message}` says what to tell people when it is not set.
+    let name = name.split_once(":?").map_or(name, |(name, _)| name).trim();
+    if let Some(name) = name.strip_prefix("env:").or(name.strip_prefix("secret:")) {
+        return environment(name);
+    }
+    if name == "CONFIG_DIR" {
+        let here = if reader.directory.is_empty() {
+            "."
+        } else {
+            reader.directory
+        };
+        return Some(here.to_owned());
+    }
+    environment(name).or_else(|| variables.get(name).cloned())
+}
+
+fn not_set(server: &Text, names: &BTreeSet<String>) -> Diagnostic {
+    let listed: Vec<&str> = names.iter().map(String::as_str).collect();
+    Diagnostic::warning(
+        codes::VARIABLE_NOT_SET,
+        format!(
+            "server `{server}` reads variables that are not set: {}",
+            listed.join(", ")
+        ),
+    )
+    .label(server.place(), "an empty text stands in")
+    .help("set them, or give them a value under `variables`")
+}

@@ -1,0 +1,74 @@
+//! The mcptest dialect: each composition of a suite becomes one workflow.
+//! Servers are read by `config`; assertions, cases and judged metrics are for the test runner.
+
+mod evaluation;
+mod expressions;
+mod lower;
+mod notice;
+mod policy;
+mod programs;
+mod syntax;
+mod template;
+
+use onecall_source::{Diagnostics, Node};
+use onecall_workflow::workflow::Workflow;
+use std::collections::BTreeMap;
+
+/// What a suite is read with.
+pub struct Options<'e> {
+    /// Backends that other files give, for nodes of suites that declare none.
+    pub backends: &'e [String],
+    /// The environment variables that the configuration names.
+    pub environment: &'e dyn Fn(&str) -> Option<String>,
+    pub compat: Compat,
+}
+
+/// Where the page of mcptest and its program differ: which of them is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    #[default]
+    Page,
+    /// Version 1.3.0 of the program, as far as that is a matter of reading.
+    Program,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Options")
+            .field("backends", &self.backends)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A composition as a workflow.
+#[derive(Clone, Debug)]
+pub struct Composition {
+    pub workflow: Workflow,
+    /// `publish: true`: it is a tool, not only something to call and test.
+    pub is_published: bool,
+}
+
+/// All compositions of a suite that are sound.
+pub fn read(root: &Node, options: &Options<'_>, diagnostics: &mut Diagnostics) -> Vec<Composition> {
+    let Some(suite) = syntax::Suite::read(root, diagnostics) else {
+        return Vec::new();
+    };
+    let compositions = lower::suite(&suite, options, diagnostics);
+    diagnostics.extend(notice::not_run(&suite));
+    diagnostics.extend(notice::differences(&suite));
+    compositions
+}
+
+/// The variables of a suite, by name: what it says itself, then the environment.
+pub fn variables(
+    root: &Node,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> BTreeMap<String, String> {
+    // Faults of shape are reported where the suite is read as a whole.
+    let mut unreported = Diagnostics::new();
+    let Some(suite) = syntax::Suite::read(root, &mut unreported) else {
+        return BTreeMap::new();
+    };
+    lower::variables(&suite, environment)
+}

@@ -1,0 +1,243 @@
+//! Nodes: a call, once or for each element of a list.
+
+use super::super::expressions::Reader;
+use super::super::syntax::{Step as Written, Suite};
+use super::super::{Compat, Options, policy, programs};
+use crate::arguments;
+use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT, STEP_NAME_CHARACTERS_MAX};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes, suggest};
+use onecall_workflow::expression::ValueTemplate;
+use onecall_workflow::name::{StepName, ToolName};
+use onecall_workflow::policy::{OnError, SkippedNeed};
+use onecall_workflow::step::{
+    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+};
+
+/// The servers that nodes may name.
+pub(super) struct Servers<'a> {
+    own: Vec<&'a str>,
+    others: &'a [String],
+}
+
+impl<'a> Servers<'a> {
+    pub(super) fn of(suite: &Suite<'a>, options: &Options<'a>) -> Self {
+        Self {
+            own: suite.servers.iter().map(|name| name.as_str()).collect(),
+            others: options.backends,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        let others = self.others.iter().map(String::as_str);
+        self.own.iter().copied().chain(others)
+    }
+
+    /// The only one there is: of the suite, else of the files beside it.
+    fn only(&self) -> Option<&str> {
+        match (self.own.as_slice(), self.others) {
+            ([only], _) => Some(only),
+            ([], [only]) => Some(only),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn lower(
+    written: &Written<'_>,
+    reader: &mut Reader<'_>,
+    servers: &Servers<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Step> {
+    let id = written.id?;
+    check_id(id, diagnostics);
+    let call = call(written, reader, servers, diagnostics)?;
+    let needs = needs(written);
+    let names: Vec<String> = needs
+        .iter()
+        .map(|need| need.step.as_str().to_owned())
+        .collect();
+    let when = written.when.map(|program| Condition {
+        test: programs::when(program, id, names, diagnostics),
+        truth: Truth::Jq,
+    });
+    let body = Step {
+        name: StepName::from(id.as_str()),
+        title: None,
+        description: None,
+        needs,
+        when,
+        action: Action::Call(call),
+        timeout: Some(MCPTEST_NODE_TIMEOUT),
+        on_error: OnError::CONTINUE,
+        skipped_need: SkippedNeed::SkipsAfterFailure,
+        default: None,
+        mock: written.mock.map(Node::to_json),
+        place: id.place().clone(),
+    };
+    let mut step = match written.for_each {
+        None => body,
+        Some(for_each) => each(written, for_each, body, reader, diagnostics)?,
+    };
+    let policies = written
+        .policy
+        .and_then(|node| Fields::read(node, "policy", diagnostics));
+    if let Some(fields) = policies {
+        policy::of_step(fields, &mut step, diagnostics);
+    }
+    Some(step)
+}
+
+/// The node once for each element: its own policies are the loop's, each call has the time of a node.
+fn each(
+    written: &Written<'_>,
+    for_each: &Text,
+    node: Step,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Step> {
+    let width = match &written.max_concurrency {
+        Some(stated) if reader.compat() == Compat::Page => stated.value,
+        Some(_) | None => 1,
+    };
+    let items_max = written.max_iterations.as_ref().map(|stated| stated.value);
+    let body = Step {
+        needs: Vec::new(),
+        when: None,
+        on_error: OnError::ABORT,
+        mock: None,
+        ..node.clone()
+    };
+    Some(Step {
+        action: Action::Each(Each {
+            items: reader.items(for_each, diagnostics)?,
+            item_name: "item".to_owned(),
+            parallel_max: u32::try_from(width).unwrap_or(u32::MAX),
+            iterations_max: items_max
+                .and_then(|stated| u32::try_from(stated).ok())
+                .unwrap_or(MCPTEST_LOOP_ITEMS),
+            output: Shape::Plain,
+            ends_at_failure: true,
+            body: Box::new(body),
+        }),
+        timeout: None,
+        ..node
+    })
+}
+
+fn call(
+    written: &Written<'_>,
+    reader: &mut Reader<'_>,
+    servers: &Servers<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Call> {
+    let (id, tool) = (written.id?, written.tool?);
+    for cap in &written.call_caps {
+        diagnostics.push(cap_inert(cap));
+    }
+    let server = server(written, servers, diagnostics);
+    let name = match server {
+        Some(server) => format!("{server}.{tool}"),
+        None => tool.to_string(),
+    };
+    Some(Call {
+        tool: ToolName::from(name.as_str()),
+        arguments: written
+            .args
+            .map_or_else(ValueTemplate::empty_object, |node| {
+                reader.values(node, true, diagnostics)
+            }),
+        reading: Reading::Payload,
+        idempotent: false,
+        transform: written
+            .transform
+            .and_then(|program| programs::transform(program, id, diagnostics)),
+        tool_place: tool.place().clone(),
+        argument_places: written.args.map(arguments::places).unwrap_or_default(),
+    })
+}
+
+/// The server that a node calls. A mocked node calls none, so nothing is asked of its server.
+fn server<'s>(
+    written: &'s Written<'_>,
+    servers: &'s Servers<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'s str> {
+    let is_live = written.mock.is_none();
+    if let Some(server) = written.server {
+        if is_live && !servers.all().any(|name| *server == *name) {
+            diagnostics.push(unknown_server(server, servers));
+        }
+        return Some(server.as_str());
+    }
+    let only = servers.only();
+    if only.is_none() && is_live && servers.all().next().is_some() {
+        diagnostics.extend(written.tool.map(|tool| server_unclear(tool, servers)));
+    }
+    only
+}
+
+fn needs(written: &Written<'_>) -> Vec<Need> {
+    let mut needs: Vec<Need> = Vec::new();
+    for name in &written.needs {
+        if needs.iter().all(|need| need.step != name.as_str()) {
+            needs.push(Need {
+                step: StepName::from(name.as_str()),
+                origin: NeedOrigin::Declared,
+                optional: false,
+                place: name.place().clone(),
+            });
+        }
+    }
+    needs
+}
+
+fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
+    let reason = if id.trim().is_empty() {
+        "is empty"
+    } else if id.chars().count() > STEP_NAME_CHARACTERS_MAX {
+        "has more than 128 characters"
+    } else if id.chars().any(char::is_control) {
+        "has control characters in it"
+    } else if ["item", "var", "env"].contains(&id.as_str()) {
+        "is taken by templates"
+    } else {
+        return;
+    };
+    let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
+    diagnostics.push(
+        Diagnostic::error(
+            codes::INVALID_NAME,
+            format!("the id `{shown}` of a node {reason}"),
+        )
+        .label(id.place(), "not an id of a node")
+        .help("use letters, digits, `_` and `-`, so that templates can read the node"),
+    );
+}
+
+fn unknown_server(server: &Text, servers: &Servers<'_>) -> Diagnostic {
+    let diagnostic = Diagnostic::error(
+        codes::UNKNOWN_SERVER,
+        format!("no server is named `{server}`"),
+    )
+    .label(server.place(), "not declared");
+    match suggest(server, servers.all()) {
+        Some(near) => diagnostic.help(format!("a server named `{near}` exists")),
+        None => diagnostic.help(format!("declare `{server}` under `servers`")),
+    }
+}
+
+fn server_unclear(tool: &Text, servers: &Servers<'_>) -> Diagnostic {
+    let names: Vec<&str> = servers.all().collect();
+    Diagnostic::error(
+        codes::SERVER_UNCLEAR,
+        format!("it is not clear which server has the tool `{tool}`"),
+    )
+    .label(tool.place(), "of which server?")
+    .help(format!("add `server`, one of {}", names.join(", ")))
+}
+
+fn cap_inert(cap: &Entry) -> Diagnostic {
+    Diagnostic::warning(codes::KEY_INERT, format!("`{}` has no effect yet", cap.key))
+        .label(cap.key.place(), "read over")
+        .help("`budget` bounds the whole run")
+}

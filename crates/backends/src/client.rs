@@ -178,10 +178,8 @@ impl Client {
             sent,
             headers: self.headers_of(call),
         };
-        let raw = self
-            .wire
-            .request(method::TOOLS_CALL, params, options)
-            .await?;
+        let answered = self.wire.request(method::TOOLS_CALL, params, options);
+        let raw = answered.await.map_err(unread)?;
         let answer = if is_task {
             Task::read_created(&raw).map(CallAnswer::Task)
         } else {
@@ -294,6 +292,16 @@ impl Client {
 
     pub(crate) async fn shutdown(&self) {
         self.wire.shutdown().await;
+    }
+}
+
+/// A call was sent and what came back is no answer to it: nobody knows what it did.
+fn unread(error: RequestError) -> RequestError {
+    match error {
+        RequestError::Malformed(fault) => {
+            RequestError::Lost(format!("what came back is no answer: {fault}"))
+        }
+        other => other,
     }
 }
 

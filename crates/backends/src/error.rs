@@ -161,6 +161,17 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
+    /// What went wrong, in words alone.
+    pub(crate) fn into_reason(self) -> String {
+        match self {
+            Self::NotSent(reason) | Self::Lost(reason) => reason,
+            Self::Rpc(error) => error.to_string(),
+            Self::Denied(status) => format!("it refused with HTTP status {status}"),
+            Self::Limit(what) => format!("it answered with {what}"),
+            Self::Malformed(fault) => fault.to_string(),
+        }
+    }
+
     pub(crate) fn of_call(self, backend: &BackendName) -> CallError {
         let backend = backend.clone();
         match self {

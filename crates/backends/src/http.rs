@@ -4,16 +4,16 @@
 mod body;
 mod endpoint;
 mod open;
+mod pool;
 mod stream;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use hyper::Response;
-use hyper::body::Incoming as Body;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{
     Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, method,
@@ -27,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use self::body::read_limited;
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub(crate) use self::open::{Opened, open};
+pub(crate) use self::pool::Streaming;
 use crate::asking::Asker;
 use crate::call::Progress;
 use crate::error::RequestError;
@@ -228,7 +229,7 @@ impl Shared {
 
     async fn read_answer(
         self: &Arc<Self>,
-        response: Response<Body>,
+        response: Response<Streaming>,
         id: i64,
         options: &RequestOptions,
     ) -> Outcome {
@@ -321,25 +322,24 @@ fn mirror(
     repeated: Option<&str>,
     extra: &[(String, String)],
 ) {
-    let mut set = |name: &str, value: &str| {
-        if let (Ok(name), Ok(value)) = (
-            header::HeaderName::try_from(name),
-            HeaderValue::from_str(value),
-        ) {
+    let mut set = |name: HeaderName, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     };
-    set(name::METHOD, method);
+    set(HeaderName::from_static(name::METHOD), method);
     if let Some(value) = repeated {
-        set(name::NAME, &encode_value(value));
+        set(HeaderName::from_static(name::NAME), &encode_value(value));
     }
     for (name, value) in extra {
-        set(name, value);
+        if let Ok(name) = HeaderName::try_from(name) {
+            set(name, value);
+        }
     }
 }
 
 /// One JSON object as the whole answer, or the refusal.
-async fn read_json(response: Response<Body>, id: i64) -> Outcome {
+async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
     let status = response.status();
     let location = response.headers().get(header::LOCATION).cloned();
     let bytes = read_limited(response.into_body(), MESSAGE_BYTES_MAX).await?;
@@ -391,7 +391,7 @@ fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> R
     }
 }
 
-fn content_type(response: &Response<Body>) -> String {
+fn content_type(response: &Response<Streaming>) -> String {
     let value = response
         .headers()
         .get(header::CONTENT_TYPE)

@@ -41,7 +41,8 @@ pub use lists::ListKind;
 pub use news::Changes;
 pub use onecall_workflow::name::BackendName;
 pub use options::{
-    BackendOptions, ClientInfo, HttpOptions, SessionScope, StdioOptions, TransportOptions,
+    BackendOptions, ClientInfo, Grant, HttpOptions, SessionScope, StdioOptions, TokenOptions,
+    TransportOptions,
 };
 pub use pool::{Backends, Subscription};
 pub use roster::{ResourceUpdate, ToolLists};

@@ -39,6 +39,13 @@ pub(crate) const BACKOFF_WAITED: Duration = Duration::from_secs(1);
 pub(crate) const HTTP_HEAD_BYTES_MAX: usize = 256 * 1024;
 /// Limit: all events of the stream of one request.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A token is renewed so long before it expires.
+pub(crate) const TOKEN_EARLY: Duration = Duration::from_secs(30);
+/// A token whose server does not say how long it lasts.
+pub(crate) const TOKEN_LASTS_DEFAULT: Duration = Duration::from_mins(5);
+pub(crate) const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limit: the answer of a token server.
+pub(crate) const TOKEN_BYTES_MAX: usize = 64 * 1024;
 /// Limit: idle connections kept to one server.
 pub(crate) const HTTP_IDLE_MAX: usize = 64;
 /// An idle connection is given up before servers do so (common default: 5 s). A request written

@@ -71,6 +71,53 @@ pub struct StdioOptions {
 pub struct HttpOptions {
     pub url: String,
     pub headers: Vec<(String, String)>,
+    /// Where the bearer token of each request comes from, if not from a header.
+    pub tokens: Option<TokenOptions>,
+}
+
+/// A token server, and what it is asked for. Secrets go to it alone, over https or within this
+/// machine.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenOptions {
+    pub url: String,
+    pub client_id: String,
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    pub audience: Option<String>,
+    pub resource: Option<String>,
+    pub grant: Grant,
+}
+
+/// What a token is given for.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Grant {
+    ClientCredentials,
+    /// RFC 8693. The type is that of an access token unless given.
+    Exchange {
+        subject_token: String,
+        subject_token_type: Option<String>,
+    },
+}
+
+/// The subject token stays out of it.
+impl std::fmt::Debug for Grant {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::ClientCredentials => "ClientCredentials",
+            Self::Exchange { .. } => "Exchange",
+        })
+    }
+}
+
+/// Secrets stay out of it.
+impl std::fmt::Debug for TokenOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("TokenOptions")
+            .field("url", &self.url)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Header values may be credentials.
@@ -113,7 +160,7 @@ impl BackendOptions {
     pub fn http(name: &str, url: &str) -> Self {
         let http = HttpOptions {
             url: url.to_owned(),
-            headers: Vec::new(),
+            ..HttpOptions::default()
         };
         Self::new(name, TransportOptions::Http(http))
     }

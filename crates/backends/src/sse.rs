@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
-use http_body_util::BodyExt as _;
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{SseDecoder, SseEvent};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -13,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::ConnectError;
-use crate::http::Endpoint;
+use crate::http::{Endpoint, Streaming};
 use crate::limits::OUTBOUND_MAX;
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
@@ -88,7 +87,7 @@ fn target(base: &Uri, data: &[u8]) -> Result<Uri, ConnectError> {
 }
 
 struct Inbound {
-    body: hyper::body::Incoming,
+    body: Streaming,
     decoder: SseDecoder,
     ready: Vec<SseEvent>,
 }
@@ -99,7 +98,7 @@ impl Inbound {
             if !self.ready.is_empty() {
                 return Some(self.ready.remove(0));
             }
-            let data = self.body.frame().await?.ok()?.into_data().ok()?;
+            let data = self.body.next().await?.ok()?;
             self.ready = self.decoder.feed(&data).ok()?;
         }
     }

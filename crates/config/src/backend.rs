@@ -98,6 +98,7 @@ impl Reader<'_> {
                 Some("per_client") => Session::PerClient,
                 _ => Session::Shared,
             },
+            tokens: None,
             place: name.place().clone(),
         })
     }
@@ -169,7 +170,7 @@ fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn transport_unfit(place: &Place, why: &str) -> Diagnostic {
+pub(crate) fn transport_unfit(place: &Place, why: &str) -> Diagnostic {
     Diagnostic::error(
         codes::BACKEND_TRANSPORT,
         format!("the transport of this backend does not fit: {why}"),

@@ -4,6 +4,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod backend;
+mod backend_auth;
 pub mod key_table;
 mod keys;
 mod mcp_servers;

@@ -31,7 +31,11 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
         let Some(mut own) = Fields::read(&entry.value, "a backend", diagnostics) else {
             continue;
         };
-        let backend = reader.backend(&entry.key, &mut own, "transport", diagnostics);
+        let mut backend = reader.backend(&entry.key, &mut own, "transport", diagnostics);
+        let auth = own.optional_fields("auth", diagnostics);
+        if let (Some(auth), Some(backend)) = (auth, &mut backend) {
+            reader.auth(auth, backend, diagnostics);
+        }
         own.finish(diagnostics);
         read.backends.extend(backend);
     }

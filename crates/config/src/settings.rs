@@ -116,7 +116,28 @@ pub struct Backend {
     /// Connected at start instead of at the first use.
     pub eager: bool,
     pub session: Session,
+    /// Where the bearer token of each request comes from.
+    pub tokens: Option<TokenServer>,
     pub place: Place,
+}
+
+/// A server of OAuth tokens, and what it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenServer {
+    pub url: String,
+    pub client_id: String,
+    pub client_secret: Option<String>,
+    pub scopes: Vec<String>,
+    pub audience: Option<String>,
+    pub resource: Option<String>,
+    /// What is exchanged for a token; without it the client's own credentials count.
+    pub exchange: Option<Subject>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub token: String,
+    pub kind: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

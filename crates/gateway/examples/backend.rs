@@ -10,6 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("odd") => serve(&[meta_tool(), tool()], odd_result),
+        Some("asking") => asking(),
         Some("conformance") => serve(&conformance_tools(), conformance_result),
         _ => {
             let options = onecall_demo::Options {
@@ -41,6 +42,56 @@ fn serve(
             }),
             method::TOOLS_LIST => json!({ "tools": tools }),
             method::TOOLS_CALL => result(&params),
+            _ => {
+                let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
+                    "error": { "code": -32601, "message": "unknown" } });
+                output.write_all(message_text(&refusal).as_bytes())?;
+                continue;
+            }
+        };
+        output.write_all(message_text(&response(&id, &answer)).as_bytes())?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// A handshake server whose tool `ask` asks in the middle of its call, and tells which process it is.
+fn asking() -> Result<(), Box<dyn std::error::Error>> {
+    let mut output = std::io::stdout().lock();
+    let mut lines = std::io::stdin().lock().lines();
+    let mut can_ask = false;
+    while let Some(line) = lines.next() {
+        let Ok(Incoming::Request { id, method, params }) = parse(line?.as_bytes()) else {
+            continue;
+        };
+        let answer = match method.as_str() {
+            method::INITIALIZE => {
+                can_ask = params["capabilities"]["elicitation"].is_object();
+                json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "asking", "version": "1" } })
+            }
+            method::TOOLS_LIST => json!({ "tools": [
+                { "name": "ask", "inputSchema": { "type": "object" } }] }),
+            method::TOOLS_CALL if !can_ask => {
+                json!({ "content": [{ "type": "text", "text": "nobody can be asked" }], "isError": true })
+            }
+            method::TOOLS_CALL => {
+                let message = format!("Who is it at {}?", std::process::id());
+                let question = json!({ "jsonrpc": "2.0", "id": "q", "method": method::ELICIT, "params": {
+                    "message": message, "requestedSchema": { "type": "object",
+                        "properties": { "name": { "type": "string" } }, "required": ["name"] } } });
+                output.write_all(message_text(&question).as_bytes())?;
+                output.flush()?;
+                let answer = loop {
+                    let line = lines.next().ok_or("closed while asking")??;
+                    let line: Value = serde_json::from_str(&line)?;
+                    if line["id"] == "q" {
+                        break line;
+                    }
+                };
+                json!({ "content": [], "structuredContent": {
+                    "asked": message, "answer": answer["result"], "error": answer["error"] } })
+            }
             _ => {
                 let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
                     "error": { "code": -32601, "message": "unknown" } });

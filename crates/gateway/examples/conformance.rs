@@ -26,6 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         max_in_flight: None,
         eager: true,
         session: Session::Shared,
+        tokens: None,
         place: onecall_workflow::expression::nowhere(),
     };
     let options = Options {

@@ -5,8 +5,9 @@ use crate::auth::Principal;
 use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
 use crate::limits::{CLIENT_KEY_BYTES_MAX, LABELS_MAX};
+use crate::pass::Back;
 use crate::server::{Shared, passed_on};
-use crate::{ask, result_tool, seal};
+use crate::{ask, pass, result_tool, seal};
 use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, code, meta};
 use onecall_runtime::calls::{Reply, Request};
@@ -22,6 +23,8 @@ use std::sync::Arc;
 /// Who calls, and how they can be reached.
 pub(crate) struct Caller {
     pub(crate) era: Era,
+    /// Tells this client from others, where that is known.
+    pub(crate) client: Option<String>,
     pub(crate) principal: Principal,
     /// Trace context from headers.
     pub(crate) trace: Vec<(&'static str, String)>,
@@ -44,6 +47,7 @@ pub(crate) async fn call(
     let responses = params.get_mut("inputResponses").map(Value::take);
     let mut request = read(params)?;
     request.principal = caller.principal.name().map(str::to_owned);
+    request.client.clone_from(&caller.client);
     if !request.meta.contains_key(meta::TRACE_PARENT) {
         let headers = caller.trace.iter();
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
@@ -61,8 +65,10 @@ pub(crate) async fn call(
         patience: shared.patience,
         digest,
     };
-    if let Some(state) = state.filter(|_| caller.era == Era::Modern) {
-        return carried_back(shared, &state, responses.as_ref(), caller, &terms).await;
+    let passes = is_of_backend(shared, &request.tool);
+    let state = state.filter(|_| caller.era == Era::Modern);
+    if let Some(state) = state.as_ref().filter(|_| !passes) {
+        return carried_back(shared, state, responses.as_ref(), caller, &terms).await;
     }
     if request.tool == result_tool::NAME && workflow.is_none() && has_result_tool(shared) {
         return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
@@ -72,10 +78,12 @@ pub(crate) async fn call(
         // A run must not be left half created, so its start is never interrupted.
         shared.runtime.call(request).await
     } else {
-        tokio::select! {
-            reply = shared.runtime.call(request) => reply,
-            interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
-        }
+        let back = Back {
+            state: state.filter(|_| passes),
+            responses,
+            digest: terms.digest.clone(),
+        };
+        pass::call(shared, request, caller, back).await?
     };
     match reply {
         Reply::Result(value) => Ok(Arc::unwrap_or_clone(value)),
@@ -88,6 +96,8 @@ pub(crate) async fn call(
             message,
             data,
         }),
+        // Only calls that are passed through are asked back, and those have been answered.
+        Reply::Asks(_) => Err(RpcError::new(code::INTERNAL, "nobody can be asked")),
         Reply::UnknownTool => Err(RpcError::invalid_params(format!(
             "no tool is named `{name}` here"
         ))),
@@ -122,6 +132,12 @@ fn has_result_tool(shared: &Shared) -> bool {
     result_tool::is_listed(&shared.runtime.published().borrow())
 }
 
+fn is_of_backend(shared: &Shared, tool: &str) -> bool {
+    let published = Arc::clone(&shared.runtime.published().borrow());
+    let found = published.find(tool);
+    found.is_some_and(|tool| matches!(tool.target, Target::Backend { .. }))
+}
+
 fn workflow_of(shared: &Shared, tool: &str) -> Option<Arc<PublishedWorkflow>> {
     let published = Arc::clone(&shared.runtime.published().borrow());
     match &published.find(tool)?.target {
@@ -131,7 +147,7 @@ fn workflow_of(shared: &Shared, tool: &str) -> Option<Arc<PublishedWorkflow>> {
 }
 
 /// A call that is passed through goes on while the server leaves.
-async fn gone(watch: &Watch) -> Interrupt {
+pub(crate) async fn gone(watch: &Watch) -> Interrupt {
     loop {
         match watch.interrupted().await {
             Interrupt::Leaving => std::future::pending::<()>().await,

@@ -17,6 +17,7 @@ mod interrupt;
 mod limits;
 mod observe;
 mod options;
+mod pass;
 mod progress;
 mod raw;
 mod result_tool;

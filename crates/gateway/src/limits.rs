@@ -45,7 +45,7 @@ pub(crate) const RESULT_WAIT_MAX: Duration = Duration::from_secs(45);
 pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
 
 /// Limit: a sealed text, in bytes.
-pub(crate) const SEALED_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const SEALED_BYTES_MAX: usize = 256 * 1024;
 
 /// Limit: sessions of handshake clients, unless configured.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
@@ -56,3 +56,6 @@ pub(crate) const SESSION_IDLE: Duration = Duration::from_mins(30);
 
 /// Limit: a filled-in form, in bytes.
 pub(crate) const FORM_BYTES_MAX: usize = 256 * 1024;
+
+/// Limit: how often one call that is passed through may be asked back.
+pub(crate) const ROUNDS_MAX: usize = 20;

@@ -21,6 +21,7 @@ const NONCE_BYTES: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     RequestState,
+    BackendState,
     AnswerLink,
 }
 
@@ -28,6 +29,7 @@ impl Purpose {
     fn as_bytes(self) -> &'static [u8] {
         match self {
             Self::RequestState => b"onecall request state 1",
+            Self::BackendState => b"onecall backend state 1",
             Self::AnswerLink => b"onecall answer link 1",
         }
     }
@@ -39,6 +41,16 @@ pub(crate) struct RequestState {
     pub(crate) run: String,
     /// Step and round of each question.
     pub(crate) asked: Vec<(String, u32)>,
+    pub(crate) principal: Option<String>,
+    pub(crate) expires: u64,
+    /// Digest of the request that is repeated.
+    pub(crate) digest: String,
+}
+
+/// The state of a backend that asks, inside ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BackendState {
+    pub(crate) state: Option<String>,
     pub(crate) principal: Option<String>,
     pub(crate) expires: u64,
     /// Digest of the request that is repeated.

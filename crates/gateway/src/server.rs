@@ -118,6 +118,8 @@ impl Shared {
 pub(crate) struct Handler {
     shared: Arc<Shared>,
     in_flight: InFlight,
+    /// A name for the client of this connection that no other has.
+    client: Arc<str>,
 }
 
 impl Handler {
@@ -125,6 +127,7 @@ impl Handler {
         Self {
             shared,
             in_flight: InFlight::default(),
+            client: format!("client-{:032x}", rand::random::<u128>()).into(),
         }
     }
 
@@ -144,6 +147,7 @@ impl Handler {
             method::TOOLS_CALL => {
                 let caller = call::Caller {
                     era,
+                    client: self.client(&context, era),
                     principal: principal_of(&context),
                     trace: trace_headers(&context),
                     progress: context.meta.get_progress_token(),
@@ -165,6 +169,16 @@ impl Handler {
         self.shared.settle().await;
         let published = Arc::clone(&self.shared.runtime.published().borrow());
         tools::page(&published, params, era)
+    }
+
+    /// A session or a stdio client keeps its handler; a modern request is told by who sends it.
+    fn client(&self, context: &RequestContext<RoleServer>, era: Era) -> Option<String> {
+        match (self.shared.connection, era) {
+            (Connection::Http, Era::Modern) => principal_of(context).name().map(str::to_owned),
+            (Connection::Http, Era::Legacy) | (Connection::Stdio, _) => {
+                Some(self.client.to_string())
+            }
+        }
     }
 
     fn watch(&self, context: &RequestContext<RoleServer>, era: Era) -> Watch {

@@ -8,6 +8,7 @@ use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
 use onecall_backends::{BackendName, BackendState, Backends, Call, CallError, CallerId};
+pub use onecall_backends::{Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -16,7 +17,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::CallAnswer;
+use onecall_mcp::{CallAnswer, InputRequired};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -29,7 +30,7 @@ use tokio::sync::broadcast;
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// One call by a client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     pub tool: String,
     pub arguments: Value,
@@ -40,6 +41,11 @@ pub struct Request {
     pub labels: BTreeMap<String, String>,
     /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
     pub client_key: Option<String>,
+    /// What the client can be asked, for calls that are passed through.
+    pub takes: Takes,
+    pub asker: Option<QuestionSink>,
+    pub input_responses: Option<Map<String, Value>>,
+    pub request_state: Option<String>,
 }
 
 impl Request {
@@ -52,6 +58,10 @@ impl Request {
             client: None,
             labels: BTreeMap::new(),
             client_key: None,
+            takes: Takes::default(),
+            asker: None,
+            input_responses: None,
+            request_state: None,
         }
     }
 }
@@ -69,6 +79,8 @@ pub enum Reply {
         message: String,
         data: Option<Value>,
     },
+    /// The backend asks before it goes on; call again with the answers and its state.
+    Asks(InputRequired),
     /// No tool of this name is published.
     UnknownTool,
 }
@@ -228,16 +240,21 @@ async fn pass_through(
     let trace = Trace::take(&mut request.meta);
     let mut call = Call::new(original, request.arguments);
     call.meta = request.meta;
+    call.caller = request.client.as_deref().map(caller_id);
+    call.takes = request.takes;
+    call.asker = request.asker;
+    call.input_responses = request.input_responses;
+    call.request_state = request.request_state;
     trace.write(&mut call.meta);
     match backends.call(backend, call).await {
         Ok(CallAnswer::Complete(result)) => match result.parse() {
             Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),
             Err(error) => refuse(Code::TransportProtocol, &error.to_string()),
         },
-        Ok(CallAnswer::InputRequired(_) | CallAnswer::Task(_)) => refuse(
-            Code::ToolProtocol,
-            "the backend asks a question of its own, which cannot be passed on yet",
-        ),
+        Ok(CallAnswer::InputRequired(asked)) => Reply::Asks(asked),
+        Ok(CallAnswer::Task(_)) => {
+            refuse(Code::TransportProtocol, "the backend left a task behind")
+        }
         Err(CallError::Rpc { error, .. }) => Reply::Rpc {
             code: error.code,
             message: error.message,

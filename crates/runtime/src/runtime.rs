@@ -9,8 +9,8 @@ use crate::runs::LiveRuns;
 use crate::tend;
 use crate::world::LiveWorld;
 use onecall_backends::{
-    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, HttpOptions, SessionScope,
-    StartError, StdioOptions, TransportOptions,
+    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HttpOptions,
+    SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
 };
 use onecall_config::settings::{self, Expose};
 use onecall_engine::driver::Surroundings;
@@ -334,15 +334,11 @@ fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> 
             cwd: cwd.clone().map(Into::into),
         }),
         settings::Transport::StreamableHttp { url, headers } => {
-            TransportOptions::Http(HttpOptions {
-                url: url.clone(),
-                headers: headers.clone(),
-            })
+            TransportOptions::Http(http_options(backend, url, headers))
         }
-        settings::Transport::Sse { url, headers } => TransportOptions::Sse(HttpOptions {
-            url: url.clone(),
-            headers: headers.clone(),
-        }),
+        settings::Transport::Sse { url, headers } => {
+            TransportOptions::Sse(http_options(backend, url, headers))
+        }
     };
     let mut options = BackendOptions::new(backend.name.as_str(), transport);
     if let Some(timeout) = backend.timeout {
@@ -357,4 +353,31 @@ fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> 
         settings::Session::PerClient => SessionScope::PerClient,
     };
     options
+}
+
+fn http_options(
+    backend: &settings::Backend,
+    url: &str,
+    headers: &[(String, String)],
+) -> HttpOptions {
+    let tokens = backend.tokens.clone().map(|server| TokenOptions {
+        url: server.url,
+        client_id: server.client_id,
+        client_secret: server.client_secret,
+        scopes: server.scopes,
+        audience: server.audience,
+        resource: server.resource,
+        grant: match server.exchange {
+            None => Grant::ClientCredentials,
+            Some(subject) => Grant::Exchange {
+                subject_token: subject.token,
+                subject_token_type: subject.kind,
+            },
+        },
+    });
+    HttpOptions {
+        url: url.to_owned(),
+        headers: headers.to_vec(),
+        tokens,
+    }
 }

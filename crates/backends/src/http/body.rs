@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 
+use super::pool::Streaming;
 use crate::error::RequestError;
 
 /// A whole body. The flag is set when the connection takes it: before that the server cannot have
@@ -51,18 +51,15 @@ impl Body for Outgoing {
 }
 
 /// Reads a body to its end; stops reading at the limit.
-pub(crate) async fn read_limited(mut body: Incoming, limit: usize) -> Result<Bytes, RequestError> {
+pub(crate) async fn read_limited(mut body: Streaming, limit: usize) -> Result<Bytes, RequestError> {
     let over = || RequestError::Limit(format!("more than {limit} bytes"));
-    if body.size_hint().lower() > limit as u64 {
+    if body.bytes_at_least() > limit as u64 {
         return Err(over());
     }
     let mut whole = BytesMut::new();
     let mut first: Option<Bytes> = None;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| RequestError::Lost(broken(&error)))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
+    while let Some(data) = body.next().await {
+        let data = data.map_err(|error| RequestError::Lost(broken(&error)))?;
         if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
             return Err(over());
         }

@@ -1,29 +1,33 @@
 //! A URL with its fixed headers and its pool of connections. Redirects are never followed, since
 //! credentials would go with them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
-use hyper::Response;
-use hyper::body::Incoming;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+};
 use hyper_rustls::builderstates::WantsSchemes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::body::Outgoing;
+use super::pool::{Pool, Streaming};
+use super::tokens::Tokens;
 use crate::error::RequestError;
-use crate::limits::{HTTP_CONNECT_TIMEOUT, HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX};
+use crate::limits::{HTTP_CONNECT_TIMEOUT, HTTP_HEAD_BYTES_MAX};
 use crate::options::HttpOptions;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
-    client: Client<HttpsConnector<HttpConnector>, Outgoing>,
+    pool: Pool,
     uri: Uri,
+    /// The URI as it stands in a request, and the host it is sent to.
+    path: Uri,
     headers: HeaderMap,
+    tokens: Option<Arc<Tokens>>,
 }
 
 /// What is wrong with the options of an HTTP backend.
@@ -44,19 +48,26 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.append(name, value);
         }
+        let host = uri.authority().map_or("", |authority| authority.as_str());
+        let host = HeaderValue::from_str(host);
+        let host = host.map_err(|error| EndpointFault::Url(error.to_string()))?;
+        headers.entry(header::HOST).or_insert(host);
+        let tokens = options.tokens.as_ref().map(Tokens::new).transpose()?;
         Ok(Self {
-            client: client(uri.scheme_str() == Some("https"))?,
+            pool: Pool::new(connector(uri.scheme_str() == Some("https"))?),
+            path: path_of(&uri),
             uri,
             headers,
+            tokens: tokens.map(Arc::new),
         })
     }
 
     /// The same server and pool at another path of it.
     pub(crate) fn at(&self, uri: Uri) -> Self {
         Self {
-            client: self.client.clone(),
+            path: path_of(&uri),
             uri,
-            headers: self.headers.clone(),
+            ..self.clone()
         }
     }
 
@@ -64,12 +75,20 @@ impl Endpoint {
         &self.uri
     }
 
+    /// Nobody on the way can read what is sent.
+    pub(super) fn is_safe_for_secrets(&self) -> bool {
+        let host = self.uri.host().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        is_here || self.uri.scheme_str() == Some("https")
+    }
+
     pub(crate) async fn post(
         &self,
         mut headers: HeaderMap,
         body: Bytes,
         sent: Arc<AtomicBool>,
-    ) -> Result<Response<Incoming>, RequestError> {
+    ) -> Result<Response<Streaming>, RequestError> {
         let json = HeaderValue::from_static("application/json");
         let both = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(header::CONTENT_TYPE, json);
@@ -77,10 +96,20 @@ impl Endpoint {
         self.send(Method::POST, headers, body, sent).await
     }
 
+    /// The same with no headers but those given.
+    pub(super) async fn post_as_is(
+        &self,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Streaming>, RequestError> {
+        self.exchange(Method::POST, headers, body, Arc::default())
+            .await
+    }
+
     pub(crate) async fn get(
         &self,
         mut headers: HeaderMap,
-    ) -> Result<Response<Incoming>, RequestError> {
+    ) -> Result<Response<Streaming>, RequestError> {
         let events = HeaderValue::from_static("text/event-stream");
         headers.insert(header::ACCEPT, events);
         self.send(Method::GET, headers, Bytes::new(), Arc::default())
@@ -90,7 +119,7 @@ impl Endpoint {
     pub(crate) async fn delete(
         &self,
         headers: HeaderMap,
-    ) -> Result<Response<Incoming>, RequestError> {
+    ) -> Result<Response<Streaming>, RequestError> {
         self.send(Method::DELETE, headers, Bytes::new(), Arc::default())
             .await
     }
@@ -98,23 +127,49 @@ impl Endpoint {
     async fn send(
         &self,
         method: Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+        sent: Arc<AtomicBool>,
+    ) -> Result<Response<Streaming>, RequestError> {
+        let Some(tokens) = &self.tokens else {
+            return self.exchange(method, headers, body, sent).await;
+        };
+        let bearer = tokens.bearer().await?;
+        headers.insert(header::AUTHORIZATION, bearer.clone());
+        let (again, rest) = (headers.clone(), body.clone());
+        let response = self.exchange(method.clone(), headers, body, Arc::clone(&sent));
+        let response = response.await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        // A server that asks who it is has not acted. A fresh token may do; a second refusal stands.
+        tokens.forget(&bearer).await;
+        let mut headers = again;
+        headers.insert(header::AUTHORIZATION, tokens.bearer().await?);
+        sent.store(false, Ordering::SeqCst);
+        self.exchange(method, headers, rest, sent).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
         headers: HeaderMap,
         body: Bytes,
         sent: Arc<AtomicBool>,
-    ) -> Result<Response<Incoming>, RequestError> {
+    ) -> Result<Response<Streaming>, RequestError> {
         let mut request = Request::new(Outgoing::new(body, Arc::clone(&sent)));
         *request.method_mut() = method;
-        *request.uri_mut() = self.uri.clone();
+        *request.uri_mut() = self.path.clone();
         *request.headers_mut() = headers;
         for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
         }
-        self.client.request(request).await.map_err(|error| {
-            let inner = find_hyper(&error);
+        self.pool.send(&self.uri, request).await.map_err(|error| {
+            let inner = find_hyper(&*error);
             if inner.is_some_and(hyper::Error::is_parse_too_large) {
                 return RequestError::Limit(format!("headers of over {HTTP_HEAD_BYTES_MAX} bytes"));
             }
-            let reason = chain(&error);
+            let reason = chain(&*error);
             if sent.load(Ordering::SeqCst) {
                 RequestError::Lost(reason)
             } else {
@@ -122,6 +177,12 @@ impl Endpoint {
             }
         })
     }
+}
+
+/// Path and query alone, as a request line has them.
+fn path_of(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().cloned();
+    path.map(Uri::from).unwrap_or_default()
 }
 
 fn check_url(url: &str) -> Result<Uri, EndpointFault> {
@@ -142,23 +203,13 @@ fn check_url(url: &str) -> Result<Uri, EndpointFault> {
     }
 }
 
-fn client(
-    needs_tls: bool,
-) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, EndpointFault> {
+fn connector(needs_tls: bool) -> Result<HttpsConnector<HttpConnector>, EndpointFault> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(HTTP_CONNECT_TIMEOUT));
-    let connector = tls(needs_tls)?
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(http);
-    Ok(Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(HTTP_IDLE)
-        .pool_max_idle_per_host(HTTP_IDLE_MAX)
-        .http1_max_buf_size(HTTP_HEAD_BYTES_MAX)
-        .build(connector))
+    let connector = tls(needs_tls)?.https_or_http().enable_http1();
+    Ok(connector.wrap_connector(http))
 }
 
 /// The certificates of the machine are read only where they are needed: it takes a while.

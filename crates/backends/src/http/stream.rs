@@ -5,15 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode};
-use http_body_util::BodyExt as _;
-use hyper::Response;
-use hyper::body::Incoming as Body;
+use http::{HeaderValue, Response, StatusCode};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{Era, Incoming, RequestId, ShapeError, SseDecoder, SseEvent, name};
 use tokio_util::sync::CancellationToken;
 
 use super::body::broken;
+use super::pool::Streaming;
 use super::{Outcome, Shared, content_type};
 use crate::backoff::Backoff;
 use crate::error::RequestError;
@@ -22,7 +20,7 @@ use crate::link::RequestOptions;
 
 /// Messages of one event stream.
 pub(super) struct Events {
-    body: Body,
+    body: Streaming,
     decoder: SseDecoder,
     ready: VecDeque<SseEvent>,
     bytes: usize,
@@ -32,7 +30,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(body: Body) -> Self {
+    pub(super) fn new(body: Streaming) -> Self {
         Self {
             body,
             decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
@@ -69,13 +67,10 @@ impl Events {
                 self.retry = event.retry_ms.map(Duration::from_millis).or(self.retry);
                 return Ok(Some(event));
             }
-            let Some(frame) = self.body.frame().await else {
+            let Some(data) = self.body.next().await else {
                 return Ok(None);
             };
-            let frame = frame.map_err(|error| RequestError::Lost(broken(&error)))?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
+            let data = data.map_err(|error| RequestError::Lost(broken(&error)))?;
             self.bytes += data.len();
             if self.bytes > STREAM_BYTES_MAX {
                 let what = format!("a stream of more than {STREAM_BYTES_MAX} bytes");
@@ -96,7 +91,7 @@ impl Events {
 /// Reads the stream of one request until its answer.
 pub(super) async fn read_answer(
     shared: &Arc<Shared>,
-    response: Response<Body>,
+    response: Response<Streaming>,
     id: i64,
     options: &RequestOptions,
 ) -> Outcome {

@@ -16,6 +16,8 @@ pub(crate) struct Seen {
     pub(crate) verb: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) text: String,
 }
 
 /// What the server does with a request.
@@ -126,12 +128,15 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Se
             return None;
         }
     }
-    let body = serde_json::from_slice(&buffer[head_end + 4..head_end + 4 + length]);
+    let text = &buffer[head_end + 4..head_end + 4 + length];
+    let body = serde_json::from_slice(text);
+    let text = String::from_utf8_lossy(text).into_owned();
     buffer.drain(..head_end + 4 + length);
     Some(Seen {
         verb,
         headers,
         body: body.unwrap_or_default(),
+        text,
     })
 }
 

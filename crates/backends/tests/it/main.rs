@@ -1,6 +1,7 @@
 //! The client against real child processes and sockets: the demo backend and faulty servers.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod auth;
 mod faulty;
 mod http;
 mod offers;

@@ -74,7 +74,7 @@ async fn an_old_server_is_called_by_option_and_by_fall_back() {
     let url = server().await;
     let sse = TransportOptions::Sse(HttpOptions {
         url: url.clone(),
-        headers: Vec::new(),
+        ..HttpOptions::default()
     });
     for options in [
         BackendOptions::new("b", sse),

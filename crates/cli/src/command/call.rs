@@ -145,6 +145,11 @@ async fn call(runtime: &Runtime, request: Request, trace: Option<&Path>) -> anyh
             print::err(format!("error: the backend answered {code}: {message}"));
             Ok(Exit::Failed)
         }
+        // The call offers nobody to be asked.
+        Reply::Asks(_) => {
+            print::err("error: the backend asks a question; call it from a workflow");
+            Ok(Exit::Failed)
+        }
         Reply::UnknownTool => Ok(Exit::NothingSelected),
     }
 }

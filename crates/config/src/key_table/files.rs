@@ -53,9 +53,27 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "backend of onecall.yaml",
         includes: &["any backend"],
-        keys: &[acts("transport", Choice(TRANSPORTS))],
+        keys: &[
+            acts("transport", Choice(TRANSPORTS)),
+            acts("auth", One("auth of a backend")),
+        ],
         is_open: false,
     },
+    plain(
+        "auth of a backend",
+        &[
+            needed("type", Choice(&crate::backend_auth::KINDS)),
+            acts("token", Text),
+            acts("token_url", Text),
+            acts("client_id", Text),
+            acts("client_secret", Text),
+            acts("scopes", Texts),
+            acts("audience", Text),
+            acts("resource", Text),
+            acts("subject_token", Text),
+            acts("subject_token_type", Text),
+        ],
+    ),
     Part {
         name: MCP_SERVERS,
         includes: &[],

@@ -276,6 +276,7 @@ fn reached(
         max_in_flight: None,
         eager: false,
         session: Session::Shared,
+        tokens: None,
         place: name.place().clone(),
     }
 }

@@ -30,13 +30,14 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         for backend in &server.backends {
             let _ = write!(
                 text,
-                "{}{:?}{:?}{:?}{:?}{}",
+                "{}{:?}{:?}{:?}{:?}{}{:?}",
                 backend.name,
                 backend.transport,
                 backend.timeout,
                 backend.max_in_flight,
                 backend.session,
-                backend.eager
+                backend.eager,
+                backend.tokens
             );
         }
         for workflow in &server.workflows {
@@ -103,6 +104,7 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "names"
         | "limits"
         | "backend of onecall.yaml"
+        | "auth of a backend"
         | "mcp.json"
         | "server of mcp.json" => own.to_owned(),
         "ToolHive configuration"

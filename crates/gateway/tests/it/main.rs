@@ -1,6 +1,7 @@
 //! The gateway as its clients see it: over HTTP and stdio, in both eras, against real backends.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod backend_questions;
 mod client;
 mod http_legacy;
 mod http_modern;

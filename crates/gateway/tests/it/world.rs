@@ -43,6 +43,7 @@ fn backend(name: &str, args: &[&str]) -> Backend {
         max_in_flight: None,
         eager: true,
         session: Session::Shared,
+        tokens: None,
         place: nowhere(),
     }
 }
@@ -141,6 +142,11 @@ fn workflows() -> Vec<Workflow> {
                 vec![calls("wait", "demo.slow", json!({ "ms": 200 }))],
             )
         },
+        workflow(
+            "consult",
+            vec![calls("ask", "demo.ask", json!({ "question": "Which?" }))],
+        ),
+        workflow("interview", vec![calls("who", "asking.ask", json!({}))]),
         workflow("traced", vec![calls("look", "odd.meta", json!({}))]),
     ]
 }
@@ -163,6 +169,10 @@ pub(crate) fn server() -> Server {
         backends: vec![
             backend("demo", &["demo", "--changing"]),
             backend("odd", &["odd"]),
+            Backend {
+                session: Session::PerClient,
+                ..backend("asking", &["asking"])
+            },
         ],
         workflows: workflows(),
         ..Server::default()

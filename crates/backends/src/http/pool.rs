@@ -1,0 +1,249 @@
+//! Connections to one HTTP server, kept and reused. Whoever sends a request drives its connection
+//! until the body is read: no task stands between them, so a call wakes nobody but itself.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1::{Builder, Connection as Driver, SendRequest};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tower_service::Service as _;
+
+use super::body::Outgoing;
+use crate::limits::{HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX};
+
+type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// The connections to one server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    connector: HttpsConnector<HttpConnector>,
+    idle: Arc<IdleOnes>,
+}
+
+#[derive(Debug, Default)]
+struct IdleOnes {
+    /// The most recently used last.
+    ones: Mutex<Vec<Idle>>,
+    is_tended: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+/// One connection and the work that moves its bytes.
+#[derive(Debug)]
+struct Connection {
+    sender: SendRequest<Outgoing>,
+    driver: Option<Box<Driver<Io, Outgoing>>>,
+}
+
+/// The body of an answer. Reading it to its end gives the connection back; dropping it earlier
+/// closes the connection.
+#[derive(Debug)]
+pub(crate) struct Streaming {
+    body: Incoming,
+    connection: Option<Connection>,
+    idle: Arc<IdleOnes>,
+}
+
+impl Pool {
+    pub(super) fn new(connector: HttpsConnector<HttpConnector>) -> Self {
+        Self {
+            connector,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Sends a request to the server of `uri`. One that met a connection which had just been
+    /// closed is sent on a fresh one, as long as nothing of it has left.
+    pub(super) async fn send(
+        &self,
+        uri: &Uri,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Streaming>, Cause> {
+        let mut request = request;
+        if let Some(mut kept) = self.idle.take() {
+            match kept.exchange(request).await {
+                Ok(response) => return Ok(self.answer(response, kept)),
+                Err((error, unsent)) => match unsent {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into()),
+                },
+            }
+        }
+        let mut fresh = self.connect(uri).await?;
+        match fresh.exchange(request).await {
+            Ok(response) => Ok(self.answer(response, fresh)),
+            Err((error, _)) => Err(error.into()),
+        }
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<Connection, Cause> {
+        let io = self.connector.clone().call(uri.clone()).await?;
+        let mut builder = Builder::new();
+        builder.max_buf_size(HTTP_HEAD_BYTES_MAX);
+        let (sender, driver) = builder.handshake(io).await?;
+        Ok(Connection {
+            sender,
+            driver: Some(Box::new(driver)),
+        })
+    }
+
+    fn answer(&self, response: Response<Incoming>, connection: Connection) -> Response<Streaming> {
+        response.map(|body| {
+            let is_over = body.is_end_stream();
+            let mut streaming = Streaming {
+                body,
+                connection: Some(connection),
+                idle: Arc::clone(&self.idle),
+            };
+            if is_over {
+                streaming.give_back(&mut Context::from_waker(Waker::noop()));
+            }
+            streaming
+        })
+    }
+}
+
+impl Connection {
+    /// One request and the head of its answer. A request that was not begun comes back.
+    async fn exchange(
+        &mut self,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Incoming>, (hyper::Error, Option<Request<Outgoing>>)> {
+        let Self { sender, driver } = self;
+        let mut sending = pin!(sender.try_send_request(request));
+        let answered = poll_fn(|context| {
+            drive(driver, context);
+            sending.as_mut().poll(context)
+        });
+        answered.await.map_err(|mut error| {
+            let unsent = error.take_message();
+            (error.into_error(), unsent)
+        })
+    }
+
+    /// Whether it can take another request: the server has not closed it meanwhile.
+    fn is_usable(&mut self, context: &mut Context<'_>) -> bool {
+        drive(&mut self.driver, context);
+        self.driver.is_some() && self.sender.is_ready()
+    }
+}
+
+/// Moves bytes. A connection that has ended is told to those who wait through their channels.
+fn drive(driver: &mut Option<Box<Driver<Io, Outgoing>>>, context: &mut Context<'_>) {
+    if let Some(own) = driver
+        && Pin::new(&mut **own).poll(context).is_ready()
+    {
+        *driver = None;
+    }
+}
+
+impl Streaming {
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    pub(crate) fn bytes_at_least(&self) -> u64 {
+        self.body.size_hint().lower()
+    }
+
+    fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
+        let mut is_driven = false;
+        loop {
+            match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {
+                    self.give_back(context);
+                    return Poll::Ready(None);
+                }
+                Poll::Pending if is_driven => return Poll::Pending,
+                Poll::Pending => {
+                    is_driven = true;
+                    if let Some(connection) = &mut self.connection {
+                        drive(&mut connection.driver, context);
+                    }
+                }
+            }
+        }
+    }
+
+    fn give_back(&mut self, context: &mut Context<'_>) {
+        if let Some(mut connection) = self.connection.take()
+            && connection.is_usable(context)
+        {
+            IdleOnes::put(&self.idle, connection);
+        }
+    }
+}
+
+impl IdleOnes {
+    fn take(&self) -> Option<Connection> {
+        let now = Instant::now();
+        loop {
+            let Idle {
+                mut connection,
+                since,
+            } = self.lock().pop()?;
+            let is_fresh = now.saturating_duration_since(since) < HTTP_IDLE;
+            if is_fresh && connection.is_usable(&mut Context::from_waker(Waker::noop())) {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn put(this: &Arc<Self>, connection: Connection) {
+        let since = Instant::now();
+        {
+            let mut ones = this.lock();
+            if ones.len() >= HTTP_IDLE_MAX {
+                return;
+            }
+            ones.push(Idle { connection, since });
+        }
+        if !this.is_tended.swap(true, Ordering::SeqCst) {
+            tokio::spawn(Self::tend(Arc::clone(this)));
+        }
+    }
+
+    /// Closes what was idle for too long, until nothing is.
+    async fn tend(this: Arc<Self>) {
+        loop {
+            tokio::time::sleep(HTTP_IDLE).await;
+            let now = Instant::now();
+            let mut ones = this.lock();
+            ones.retain(|idle| now.saturating_duration_since(idle.since) < HTTP_IDLE);
+            if ones.is_empty() {
+                this.is_tended.store(false, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.ones.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,156 @@
+//! Questions that backends ask: inside a step they are questions of the run, in a call that is passed through they
+//! reach the client that made it. Never another.
+
+use crate::client::{Answer, Http};
+use crate::world::World;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::Phase;
+use onecall_journal::MemoryStore;
+use serde_json::{Value, json};
+
+const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn asks(tool: &str, arguments: &Value) -> Value {
+    json!({ "name": tool, "arguments": arguments,
+        "_meta": { DECLARED: { "elicitation": { "form": {} } } } })
+}
+
+fn answered(mut call: Value, asked: &Value, key: &str, content: &Value) -> Value {
+    call["requestState"] = asked["requestState"].clone();
+    call["inputResponses"] = json!({ key: { "action": "accept", "content": content } });
+    call
+}
+
+/// The next question on the stream of a call in a session.
+async fn question(answer: &mut Answer) -> Value {
+    loop {
+        let message = answer.next().await.expect("a question before the end");
+        if message["method"] == "elicitation/create" {
+            return message;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_inside_a_step_outlives_the_process_and_reaches_the_tool() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let call = asks("consult", &json!({}));
+    let asked = client.modern_result("tools/call", call.clone()).await;
+    assert_eq!(asked["resultType"], "input_required");
+    assert_eq!(asked["inputRequests"]["ask"]["params"]["message"], "Which?");
+    first.end().await;
+    let second = World::start_on(&store).await;
+    let mut client = Http::new(second.address);
+    let given = answered(
+        call,
+        &asked,
+        "ask",
+        &json!({ "answer": "this", "sure": true }),
+    );
+    let result = client.modern_result("tools/call", given).await;
+    assert_eq!(result["structuredContent"]["content"]["answer"], "this");
+    second.end().await;
+}
+
+#[tokio::test]
+async fn two_clients_with_two_questions_at_once_never_cross() {
+    let world = World::start().await;
+    // Inside a workflow, and passed through.
+    for tool in ["interview", "asking_ask"] {
+        let mut clients = Vec::new();
+        for name in ["Ada", "Bob"] {
+            let mut client = Http::new(world.address);
+            let capabilities = json!({ "elicitation": {} });
+            client.initialize("2025-11-25", capabilities).await;
+            let call = json!({ "name": tool, "arguments": {} });
+            let mut answer = client.legacy("tools/call", call).await;
+            let asked = question(&mut answer).await;
+            clients.push((client, name, answer, asked));
+        }
+        // Both are open now; each is asked by a process of its own.
+        let messages: Vec<&Value> = clients
+            .iter()
+            .map(|(_, _, _, asked)| &asked["params"]["message"])
+            .collect();
+        assert_ne!(messages[0], messages[1], "{tool}");
+        for (client, name, answer, asked) in clients.iter_mut().rev() {
+            let accept = json!({ "action": "accept", "content": { "name": name } });
+            client.respond(&asked["id"], &accept).await;
+            let result = answer.response().await["result"].clone();
+            let told = &result["structuredContent"];
+            assert_eq!(told["answer"]["content"]["name"], *name, "{tool}: {result}");
+            assert_eq!(
+                told["asked"], asked["params"]["message"],
+                "{tool}: {result}"
+            );
+        }
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_modern_backend_asks_through_a_call_that_is_passed_through() {
+    let world = World::start().await;
+    let arguments = json!({ "question": "Which?" });
+    let call = asks("demo_ask", &arguments);
+    let mut client = Http::new(world.address);
+    let asked = client.modern_result("tools/call", call.clone()).await;
+    assert_eq!(asked["resultType"], "input_required");
+    let content = json!({ "answer": "that", "sure": true });
+    let given = answered(call, &asked, "answer", &content);
+    let result = client.modern_result("tools/call", given.clone()).await;
+    assert_eq!(result["structuredContent"]["content"], content);
+    // The state is of this call and of no other.
+    let mut other = given;
+    other["arguments"]["question"] = json!("What else?");
+    let mut refused = client.modern("tools/call", other).await;
+    assert_eq!(refused.response().await["error"]["code"], -32602);
+    // A session is asked on the stream of its call.
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let call = json!({ "name": "demo_ask", "arguments": arguments });
+    let mut answer = client.legacy("tools/call", call).await;
+    let asked = question(&mut answer).await;
+    assert_eq!(asked["params"]["message"], "Which?");
+    let accept = json!({ "action": "accept", "content": content });
+    client.respond(&asked["id"], &accept).await;
+    let result = answer.response().await["result"].clone();
+    assert_eq!(result["structuredContent"]["content"], content);
+    // A client that cannot be asked is not: the backend says what it needs.
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let call = json!({ "name": "demo_ask", "arguments": arguments });
+    let mut answer = client.legacy("tools/call", call).await;
+    assert_eq!(answer.response().await["error"]["code"], -32021);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_question_in_the_middle_of_a_call_is_a_question_of_its_run() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    // Nobody at the client: the run waits and says how to answer.
+    let handle = client
+        .modern_result(
+            "tools/call",
+            json!({ "name": "interview", "arguments": {} }),
+        )
+        .await;
+    let failure = &handle["_meta"]["dev.onecall/error"];
+    assert_eq!(failure["code"], "pending.input", "{handle}");
+    world.newest_comes_to("interview", Phase::Waiting).await;
+    let run = RunId::new(failure["run_id"].as_str().unwrap());
+    let given = onecall_runtime::questions::Given {
+        step: "who".to_owned(),
+        round: None,
+        action: onecall_engine::event::AnswerAction::Accept,
+        content: Some(json!({ "name": "Eve" })),
+    };
+    world.runtime.answer(&run, given).await.unwrap();
+    world.newest_comes_to("interview", Phase::Completed).await;
+    world.end().await;
+}

@@ -7,6 +7,8 @@ mod script;
 mod show;
 mod source;
 
+use onecall_engine::failure::Code;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,11 @@ impl Case {
     /// Where the case stands, for messages.
     pub fn place(&self) -> String {
         format!("{}:{} {}", self.file, self.line, self.title)
+    }
+
+    /// The codes of the failures it shows, but for those its script puts into the mouths of tools.
+    pub fn produced(&self) -> BTreeSet<Code> {
+        execute::execute(self).map_or_else(|_| BTreeSet::new(), |executed| show::codes(&executed))
     }
 
     /// Runs the case; the fault, if what happens is not what is expected.

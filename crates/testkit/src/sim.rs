@@ -5,12 +5,14 @@
 
 mod backend;
 pub(crate) mod dice;
+mod feed;
 mod harness;
 mod path;
 mod report;
 mod scenario;
 mod verify;
 
+pub use feed::feed;
 pub use path::{Path, critical_path};
 pub use report::{Point, Report, Violation};
 

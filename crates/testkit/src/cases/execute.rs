@@ -5,7 +5,7 @@ use super::script::{self, World};
 use super::source;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::failure::{Code, Failure};
-use onecall_engine::scripted::{Played, play};
+use onecall_engine::scripted::{Played, ReplyKind, play};
 use onecall_mcp::Tool;
 use onecall_source::Diagnostics;
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
@@ -15,6 +15,7 @@ use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::bind;
 use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What became of a case.
@@ -31,6 +32,8 @@ pub(super) enum Run {
 pub(super) struct Executed {
     pub(super) run: Run,
     pub(super) told: Diagnostics,
+    /// Codes that the tools of its script fail with.
+    pub(super) scripted: BTreeSet<Code>,
 }
 
 pub(super) fn execute(case: &Case) -> Result<Executed, String> {
@@ -44,7 +47,12 @@ pub(super) fn execute(case: &Case) -> Result<Executed, String> {
     }
     let Some(mut workflow) = workflow.filter(|_| !told.has_errors()) else {
         let run = Run::Unread;
-        return Ok(Executed { run, told });
+        let scripted = BTreeSet::new();
+        return Ok(Executed {
+            run,
+            told,
+            scripted,
+        });
     };
     if world.budget.is_some() {
         workflow.policy.budget.clone_from(&world.budget);
@@ -52,7 +60,16 @@ pub(super) fn execute(case: &Case) -> Result<Executed, String> {
     let catalog = catalog(&workflow, &world)?;
     told.extend(check(&workflow, &catalog));
     let run = run(&workflow, &catalog, &world)?;
-    Ok(Executed { run, told })
+    let replies = world.script.tools.values().flatten();
+    let scripted = replies.filter_map(|reply| match &reply.kind {
+        ReplyKind::Fails(failure) => Some(failure.code),
+        ReplyKind::Returns(_) | ReplyKind::Lost(_) | ReplyKind::Silence => None,
+    });
+    Ok(Executed {
+        run,
+        told,
+        scripted: scripted.collect(),
+    })
 }
 
 fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, String> {

@@ -1,11 +1,14 @@
 //! A played run as text and data, to be compared with what a case expects.
 
+use super::execute::{Executed, Run};
 use onecall_engine::event::{End, Event, Outcome, Resolution, What};
+use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Slot;
 use onecall_engine::result::of_run;
 use onecall_engine::scripted::Played;
 use onecall_engine::state::State;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// `1m`, `2s`, `1500ms`.
@@ -265,5 +268,35 @@ fn line(state: &State, event: &Event) -> String {
             End::Cancelled { .. } => "run cancelled".to_owned(),
         },
         What::Note { text } => format!("note: {text}"),
+    }
+}
+
+/// The codes of all failures, but for those that the script put there.
+pub(super) fn codes(executed: &Executed) -> BTreeSet<Code> {
+    let failures: Vec<&Failure> = match &executed.run {
+        Run::Unread => Vec::new(),
+        Run::Refused(failure) => vec![failure],
+        Run::Played(played) => played.events.iter().filter_map(failure_of).collect(),
+    };
+    let codes = failures.into_iter().map(|failure| failure.code);
+    codes
+        .filter(|code| !executed.scripted.contains(code))
+        .collect()
+}
+
+fn failure_of(event: &Event) -> Option<&Failure> {
+    match &event.what {
+        What::AttemptEnded {
+            outcome: Outcome::Failed { failure, .. },
+            ..
+        } => Some(failure),
+        What::StepEnded { failure, .. } | What::ItemEnded { failure, .. } => failure.as_ref(),
+        What::RunEnded { end } => match end {
+            End::Completed { failure, .. } => failure.as_ref(),
+            End::Failed { failure, .. }
+            | End::TimedOut { failure, .. }
+            | End::Cancelled { failure, .. } => Some(failure),
+        },
+        _ => None,
     }
 }

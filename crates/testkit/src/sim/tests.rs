@@ -1,8 +1,10 @@
 //! Properties of the decider over the simulator's workflows: no order of inputs breaks it, folding is exact,
 //! and what was decided is never evaluated again.
 
-use super::critical_path;
+use super::dice::Dice;
+use super::feed::feed;
 use super::harness::{Disturbance, perform};
+use super::path::critical_path;
 use super::scenario::Scenario;
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -129,6 +131,18 @@ proptest! {
         prop_assert_eq!(fold(&scenario, &read).image(), state.image());
         let ends = events.iter().filter(|event| matches!(event.what, What::RunEnded { .. })).count();
         prop_assert!(ends <= 1);
+    }
+}
+
+/// What the fuzzer does, on a few thousand inputs of dice.
+#[test]
+fn any_bytes_are_a_run_that_holds() {
+    for number in 0..3_000 {
+        let mut dice = Dice::of(&[17, number]);
+        let bytes: Vec<u8> = (0..dice.below(200))
+            .map(|_| dice.next().to_le_bytes()[0])
+            .collect();
+        assert_eq!(feed(&bytes), None, "{bytes:?}");
     }
 }
 

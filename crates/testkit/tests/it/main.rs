@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod cases;
+mod codes;
 mod sim;
 mod tidy;

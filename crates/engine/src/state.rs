@@ -60,6 +60,8 @@ pub struct State {
 pub(crate) struct Needs {
     pub(crate) of: Vec<Vec<u32>>,
     pub(crate) dependents: Vec<Vec<u32>>,
+    /// All steps, in the order of their names.
+    by_name: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -138,6 +140,14 @@ impl StepOutput {
             Self::Nothing => None,
             Self::StructuredOf(result) => result.get("structuredContent"),
             Self::Value(value) => Some(value),
+        }
+    }
+
+    /// The output to be kept elsewhere too; copied only where it is a part of something else.
+    pub fn share(&self) -> Option<Arc<Value>> {
+        match self {
+            Self::Value(value) => Some(Arc::clone(value)),
+            Self::Nothing | Self::StructuredOf(_) => self.get().cloned().map(Arc::new),
         }
     }
 
@@ -291,6 +301,11 @@ impl State {
         &self.steps[step as usize]
     }
 
+    /// The step of this name.
+    pub fn step_index(&self, name: &str) -> Option<u32> {
+        find(&self.needs.by_name, &self.plan, name)
+    }
+
     /// The name of a step; `?` for one that is not there, since answers may name any.
     pub fn step_name(&self, step: u32) -> &str {
         let step = self.plan.workflow.steps.get(step as usize);
@@ -369,23 +384,32 @@ impl State {
 impl Needs {
     fn of_plan(plan: &Plan) -> Self {
         let steps = &plan.workflow.steps;
-        let index: BTreeMap<&str, u32> = (0..)
-            .zip(steps)
-            .map(|(index, step)| (step.name.as_str(), index))
-            .collect();
+        let mut by_name: Vec<u32> = (0..).take(steps.len()).collect();
+        by_name.sort_unstable_by_key(|index| steps[*index as usize].name.as_str());
         let mut dependents = vec![Vec::new(); steps.len()];
         let mut of = Vec::with_capacity(steps.len());
         for (own, step) in (0_u32..).zip(steps) {
             let needed: BTreeSet<u32> = step
                 .needs
                 .iter()
-                .filter_map(|need| index.get(need.step.as_str()).copied())
+                .filter_map(|need| find(&by_name, plan, need.step.as_str()))
                 .collect();
             for need in &needed {
                 dependents[*need as usize].push(own);
             }
             of.push(needed.into_iter().collect());
         }
-        Self { of, dependents }
+        Self {
+            of,
+            dependents,
+            by_name,
+        }
     }
+}
+
+/// Finds a step among those ordered by name.
+fn find(by_name: &[u32], plan: &Plan, name: &str) -> Option<u32> {
+    let order = |index: &u32| plan.step(*index as usize).name.as_str().cmp(name);
+    let at = by_name.binary_search_by(order).ok()?;
+    Some(by_name[at])
 }

@@ -21,8 +21,7 @@ impl Scope for View<'_> {
     }
 
     fn step(&self, name: &str) -> Option<StepView<'_>> {
-        let index = self.state.plan.workflow.step_index(name)?;
-        let step = &self.state.steps[index];
+        let step = self.state.step(self.state.step_index(name)?);
         Some(StepView {
             status: step.status.0.as_str(),
             output: step.output.get(),

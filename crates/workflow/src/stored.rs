@@ -5,7 +5,6 @@ use crate::plan::Plan;
 use crate::workflow::Workflow;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The version this build writes.
 pub const IR_VERSION: u64 = 1;
@@ -61,12 +60,14 @@ pub fn workflow_hash(workflow: &Workflow) -> String {
 
 /// The first 128 bits of the SHA-256 of a text, in hex.
 pub fn hash_text(text: &str) -> String {
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
     let digest = Sha256::digest(text.as_bytes());
-    digest
-        .iter()
-        .take(16)
-        .fold(String::with_capacity(32), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+    let mut hex = String::with_capacity(32);
+    for byte in digest.iter().take(16) {
+        hex.push(DIGITS[usize::from(byte >> 4)]);
+        hex.push(DIGITS[usize::from(byte & 15)]);
+    }
+    hex
 }

@@ -11,7 +11,7 @@ use onecall_workflow::expression::JqProgram;
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::step::{Action, Call, Reading, Step};
 use onecall_workflow::stored::hash_text;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Decider<'_> {
@@ -328,5 +328,6 @@ fn read_result(reading: Reading, result: &Arc<Value>) -> Output {
 
 /// The same for the same call of the same run, until it has definitely failed.
 fn idempotency_key(run: &str, step: &str, slot: Slot, definite_failures: u32) -> String {
-    hash_text(&json!([run, step, slot.item, definite_failures]).to_string())
+    let parts = serde_json::to_string(&(run, step, slot.item, definite_failures));
+    hash_text(&parts.expect("texts and numbers are JSON"))
 }

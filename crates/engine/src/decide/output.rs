@@ -98,10 +98,8 @@ impl Decider<'_> {
     }
 
     fn complete_with(&mut self, from_step: Option<u32>) {
-        let output = from_step
-            .and_then(|step| self.state.step(step).output.get())
-            .cloned();
-        self.complete(Arc::new(output.unwrap_or(Value::Null)), from_step, None);
+        let output = from_step.and_then(|step| self.state.step(step).output.share());
+        self.complete(output.unwrap_or_default(), from_step, None);
     }
 
     fn finish_properties(&mut self, block: &OutputProperties) {

@@ -9,6 +9,7 @@ use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Journal, JournalError};
+use onecall_engine::limits::PARK_AFTER_SECONDS;
 use onecall_engine::state::State;
 use onecall_engine::world::{ToolCall, World};
 use onecall_mcp::Tool;
@@ -20,6 +21,7 @@ use onecall_workflow::policy::Durability;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 type Read<T> = Result<T, Failed>;
@@ -121,7 +123,7 @@ pub(crate) fn answer() -> Arc<Value> {
     }))
 }
 
-/// Answers at once, or never; time passes when it is told to.
+/// Answers at once, or never; when it is told so, ten seconds have passed and no more.
 pub(crate) struct Instantly {
     pub(crate) answer: Option<Arc<Value>>,
     pub(crate) is_later: watch::Receiver<bool>,
@@ -148,10 +150,11 @@ impl World for Instantly {
         NOW
     }
 
-    fn sleep_until(&self, _: Timestamp) -> BoxFuture<'static, ()> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         let mut is_later = self.is_later.clone();
+        let never = at > NOW.plus(Duration::from_secs(PARK_AFTER_SECONDS));
         Box::pin(async move {
-            if is_later.wait_for(|is_later| *is_later).await.is_err() {
+            if never || is_later.wait_for(|is_later| *is_later).await.is_err() {
                 std::future::pending::<()>().await;
             }
         })

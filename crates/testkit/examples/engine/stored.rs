@@ -218,6 +218,7 @@ fn resume(table: &mut Table, plan: &Arc<Plan>) -> Done {
         resumed == count,
     );
     table.at_most("  all of them", took.wall.as_secs_f64(), 1.0, "s wall");
+    table.tell("  the same", took.cpu.as_secs_f64(), "s CPU");
     Ok(())
 }
 
@@ -244,6 +245,7 @@ async fn half_done(plan: &Arc<Plan>, run: RunId, journal: &dyn Journal) -> Resul
 /// Claims what is claimable until nothing is, and decides what waking up means for each.
 async fn take_up(journal: &dyn Journal, now: Timestamp) -> Result<u64, Failed> {
     let mut resumed = 0;
+    let mut plans: BTreeMap<String, Arc<Plan>> = BTreeMap::new();
     loop {
         let claimable = journal.claimable(now).await?;
         if claimable.is_empty() {
@@ -253,7 +255,12 @@ async fn take_up(journal: &dyn Journal, now: Timestamp) -> Result<u64, Failed> {
             let Some(stored) = journal.claim(&run, now).await? else {
                 continue;
             };
-            let mut state = State::new(run, Arc::new(read_plan(&stored.plan)?));
+            let plan = match plans.get(&stored.plan_hash) {
+                Some(plan) => Arc::clone(plan),
+                None => Arc::new(read_plan(&stored.plan)?),
+            };
+            plans.insert(stored.plan_hash.clone(), Arc::clone(&plan));
+            let mut state = State::new(run, plan);
             for event in &stored.events {
                 evolve(&mut state, event);
             }

@@ -2,21 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A run: unguessable text made by whoever starts it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct RunId(String);
+pub struct RunId(Arc<str>);
 
 impl RunId {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(text.into().into())
     }
 
     /// A run id from 128 random bits.
     pub fn from_bits(bits: u128) -> Self {
-        Self(format!("r{bits:032x}"))
+        Self(format!("r{bits:032x}").into())
     }
 
     pub fn as_str(&self) -> &str {

@@ -7,7 +7,7 @@ use crate::identity::Slot;
 use crate::state::{ItemState, Loop};
 use onecall_workflow::policy::Then;
 use onecall_workflow::step::{Action, Each, Shape};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Decider<'_> {
@@ -210,12 +210,13 @@ fn gathered(each: &Loop) -> Value {
         .enumerate()
         .map(|(index, (item, state))| iteration(index, item, state))
         .collect();
-    json!({
-        "iterations": iterations,
-        "count": each.items.len(),
-        "completed": count_of(Status::Completed),
-        "failed": count_of(Status::Failed) + count_of(Status::Cancelled),
-    })
+    let failed = count_of(Status::Failed) + count_of(Status::Cancelled);
+    object([
+        ("iterations", Value::Array(iterations)),
+        ("count", Value::from(each.items.len())),
+        ("completed", Value::from(count_of(Status::Completed))),
+        ("failed", Value::from(failed)),
+    ])
 }
 
 fn iteration(index: usize, item: &Value, state: &ItemState) -> Value {
@@ -224,14 +225,20 @@ fn iteration(index: usize, item: &Value, state: &ItemState) -> Value {
     } else {
         Status::Cancelled
     };
-    let mut entry = json!({
-        "index": index,
-        "item": item,
-        "status": status.as_str(),
-        "output": state.output.get(),
-    });
+    let mut entry = object([
+        ("index", Value::from(index)),
+        ("item", item.clone()),
+        ("status", Value::from(status.as_str())),
+        ("output", state.output.get().cloned().unwrap_or_default()),
+    ]);
     if let Some(failure) = &state.failure {
         entry["error"] = Value::from(failure.message.as_str());
     }
     entry
+}
+
+/// An object of values that are moved into it; `json!` would copy each of them through its serializer.
+fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let entries = entries.map(|(key, value)| (key.to_owned(), value));
+    Value::Object(entries.into_iter().collect())
 }

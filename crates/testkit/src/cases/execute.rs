@@ -63,7 +63,11 @@ pub(super) fn execute(case: &Case) -> Result<Executed, String> {
     let replies = world.script.tools.values().flatten();
     let scripted = replies.filter_map(|reply| match &reply.kind {
         ReplyKind::Fails(failure) => Some(failure.code),
-        ReplyKind::Returns(_) | ReplyKind::Lost(_) | ReplyKind::Silence => None,
+        ReplyKind::Returns(_)
+        | ReplyKind::Lost(_)
+        | ReplyKind::Silence
+        | ReplyKind::Asks(_)
+        | ReplyKind::AsksMeanwhile(_) => None,
     });
     Ok(Executed {
         run,

@@ -15,7 +15,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("limit.arguments", WORLD, FAILS),
     ("tool.arguments", WORLD, FAILS),
     ("tool.unknown", WORLD, FAILS),
-    ("tool.protocol", WORLD, FAILS),
     (
         "limit.events",
         "crates/engine/tests/it/bounds.rs",
@@ -59,7 +58,6 @@ fn every_code_is_produced_by_a_test() {
     for (text, file, test) in ELSEWHERE {
         let code = Code::ALL.iter().find(|code| code.as_str() == *text);
         let code = *code.unwrap_or_else(|| panic!("there is no code `{text}`"));
-        assert!(!produced.contains(&code), "a case produces `{text}`");
         let source = fs::read_to_string(root().join(file)).unwrap();
         let body = source.split(&format!("fn {test}()")).nth(1);
         let body = body.unwrap_or_else(|| panic!("{file} has no test `{test}`"));

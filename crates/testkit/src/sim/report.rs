@@ -28,12 +28,13 @@ impl Point {
 }
 
 /// Every kind of event, in the order of the table.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 21] = [
     "run_started",
     "attempt_started",
     "attempt_ended",
     "used",
     "retry_at",
+    "mocked",
     "items_are",
     "item_ended",
     "step_ended",

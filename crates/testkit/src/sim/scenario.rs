@@ -4,7 +4,7 @@ use super::dice::Dice;
 use onecall_engine::event::AnswerAction;
 use onecall_workflow::coerce::Coercer;
 use onecall_workflow::expression::{
-    Expression, Facet, Path, Program, Root, Segment, ValueTemplate, nowhere,
+    Expression, Facet, JqProgram, Path, Program, Root, Segment, ValueTemplate, View, nowhere,
 };
 use onecall_workflow::name::{BackendName, StepName, ToolName, WorkflowName};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
@@ -77,7 +77,11 @@ impl Scenario {
         let mut dice = Dice::of(&[seed, number]);
         let mood = Mood {
             is_timely: dice.chance(60),
-            skipped_need: dice.pick(&[SkippedNeed::Runs, SkippedNeed::Skips]),
+            skipped_need: dice.pick(&[
+                SkippedNeed::Runs,
+                SkippedNeed::Skips,
+                SkippedNeed::SkipsAfterFailure,
+            ]),
             skips_remaining: dice.chance(30),
         };
         let count = 1 + dice.below(6);
@@ -212,12 +216,13 @@ fn budget(dice: &mut Dice, mood: &Mood) -> Budget {
 }
 
 fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
-    let needs: Vec<Need> = (0..index)
-        .filter(|_| dice.chance(35))
+    let others: Vec<u64> = (0..index).filter(|_| dice.chance(35)).collect();
+    let needs: Vec<Need> = others
+        .into_iter()
         .map(|other| Need {
             step: step_name(other),
             origin: NeedOrigin::Declared,
-            optional: false,
+            optional: dice.chance(20),
             place: nowhere(),
         })
         .collect();
@@ -241,6 +246,7 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
         on_error,
         skipped_need: mood.skipped_need,
         default,
+        mock: (!is_ask && dice.chance(6)).then(|| json!({ "value": 500 + index })),
         ..blank(step_name(index), needs)
     }
 }
@@ -329,10 +335,20 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         arguments: ValueTemplate::Object(arguments),
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
-        transform: None,
+        transform: dice.chance(12).then(|| transform(dice)).flatten(),
         tool_place: nowhere(),
         argument_places: BTreeMap::new(),
     }
+}
+
+/// The last one fails whatever it is given.
+fn transform(dice: &mut Dice) -> Option<JqProgram> {
+    let programs = [
+        "{value: (.result.value + 1)}",
+        "{value: .result.value, of: .structuredContent.value}",
+        "error(\"no\")",
+    ];
+    JqProgram::compile(dice.pick(&programs), View::Result).ok()
 }
 
 fn ask(dice: &mut Dice, mood: &Mood) -> Ask {
@@ -381,7 +397,7 @@ fn each(dice: &mut Dice, needs: &[Need], mood: &Mood) -> Each {
         item_name: "item".to_owned(),
         parallel_max: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
         iterations_max: if dice.chance(10) { 2 } else { 100 },
-        output: Shape::Report,
+        output: dice.pick(&[Shape::Report, Shape::Report, Shape::Plain]),
         ends_at_failure: dice.chance(20),
         body: Box::new(body),
     }

@@ -282,10 +282,12 @@ fn defaults(scenario: &Scenario, events: &[Event]) -> Option<String> {
     None
 }
 
-/// Where a skip travels, a step whose need was skipped without a default does nothing.
+/// Where a skip travels, a step whose need was skipped without a default does nothing; nor, where failures
+/// travel too, does one whose need failed.
 fn skips(scenario: &Scenario, events: &[Event]) -> Option<String> {
     let steps = &scenario.plan.workflow.steps;
-    let mut bare = BTreeSet::new();
+    let mut skipped = BTreeSet::new();
+    let mut failed = BTreeSet::new();
     for event in events {
         let What::StepEnded {
             step,
@@ -297,16 +299,21 @@ fn skips(scenario: &Scenario, events: &[Event]) -> Option<String> {
             continue;
         };
         let own = &steps[*step as usize];
-        let is_hit = own.skipped_need == SkippedNeed::Skips
-            && own
-                .needs
-                .iter()
-                .any(|need| bare.contains(need.step.as_str()));
+        let is_hit = own.needs.iter().filter(|need| !need.optional).any(|need| {
+            let need = need.step.as_str();
+            match own.skipped_need {
+                SkippedNeed::Runs => false,
+                SkippedNeed::Skips => skipped.contains(need),
+                SkippedNeed::SkipsAfterFailure => skipped.contains(need) || failed.contains(need),
+            }
+        });
         if is_hit && *status != Status::Skipped {
             return Some(format!("`{}` ran after a need was skipped", own.name));
         }
         if *status == Status::Skipped && !defaulted {
-            bare.insert(own.name.as_str());
+            skipped.insert(own.name.as_str());
+        } else if *status == Status::Failed && !defaulted {
+            failed.insert(own.name.as_str());
         }
     }
     None

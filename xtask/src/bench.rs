@@ -11,6 +11,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("backends", "onecall-backends", "bench"),
     ("engine", "onecall-testkit", "engine"),
     ("journal", "onecall-journal", "append_cost"),
+    ("check", "onecall-config", "bench"),
 ];
 
 /// Runs one benchmark, whose table goes to stdout.

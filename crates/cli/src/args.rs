@@ -91,6 +91,9 @@ pub(crate) struct CheckArgs {
     pub(crate) config: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
     pub(crate) format: CheckFormat,
+    /// Short for `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
     /// Check against these tools too: a file written by `onecall tools --save`
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
@@ -372,6 +375,9 @@ pub(crate) struct SchemaArgs {
     /// Only keys that are: acts, refused, warned, noted or free
     #[arg(long, value_name = "EFFECT", requires = "keys")]
     pub(crate) effect: Option<String>,
+    /// List the keys as JSON
+    #[arg(long, requires = "keys")]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

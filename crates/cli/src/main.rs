@@ -86,7 +86,7 @@ fn start_logging(cli: &Cli) -> anyhow::Result<()> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     match cli.log {
-        LogFormat::Text => builder.with_ansi(print::stderr_color(false)).init(),
+        LogFormat::Text => builder.with_ansi(print::Style::of_stderr().color).init(),
         LogFormat::Json => builder.json().init(),
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The only file that writes to standard output and standard error.
 //! Results go to stdout, everything about how they came to be to stderr. A closed pipe is no fault.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 /// A line of result.
@@ -15,7 +16,58 @@ pub(crate) fn err(text: impl AsRef<str>) {
     let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
 }
 
-/// Whether to colour what goes to stderr.
-pub(crate) fn stderr_color(no_color: bool) -> bool {
-    !no_color && std::io::stderr().is_terminal()
+/// How text for people is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    pub(crate) color: bool,
+    /// Box-drawing characters in place of ASCII.
+    pub(crate) boxes: bool,
+}
+
+impl Style {
+    pub(crate) fn of_stdout() -> Self {
+        Self::of(std::io::stdout().is_terminal(), |name| {
+            std::env::var_os(name)
+        })
+    }
+
+    pub(crate) fn of_stderr() -> Self {
+        Self::of(std::io::stderr().is_terminal(), |name| {
+            std::env::var_os(name)
+        })
+    }
+
+    /// Plain where nobody looks. `NO_COLOR` takes the colour away, a dumb terminal the boxes too.
+    fn of(is_terminal: bool, environment: impl Fn(&str) -> Option<OsString>) -> Self {
+        let is_able = is_terminal && environment("TERM").is_none_or(|term| term != "dumb");
+        let no_color = environment("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            color: is_able && !no_color,
+            boxes: is_able,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Style;
+    use std::ffi::OsString;
+
+    fn style(is_terminal: bool, set: &[(&str, &str)]) -> (bool, bool) {
+        let environment = |name: &str| {
+            let found = set.iter().find(|(own, _)| *own == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        let style = Style::of(is_terminal, environment);
+        (style.color, style.boxes)
+    }
+
+    #[test]
+    fn only_a_terminal_gets_colour_and_boxes() {
+        assert_eq!(style(false, &[]), (false, false));
+        assert_eq!(style(true, &[]), (true, true));
+        assert_eq!(style(true, &[("NO_COLOR", "1")]), (false, true));
+        assert_eq!(style(true, &[("NO_COLOR", "")]), (true, true));
+        assert_eq!(style(true, &[("TERM", "dumb")]), (false, false));
+    }
 }

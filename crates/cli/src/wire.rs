@@ -133,15 +133,21 @@ pub(crate) fn statuses(
     let at = now().to_rfc3339();
     onecall_config::status::statuses(&loaded.sources, inputs, &options, unfit)
         .iter()
-        .map(|status| status.to_json(Some(&at)))
+        .map(|status| {
+            serde_json::json!({
+                "metadata": { "name": status.name, "namespace": status.namespace },
+                "status": status.to_json(Some(&at)),
+            })
+        })
         .collect()
 }
 
 /// Draws all diagnostics on stderr, with a summary where there are any.
 pub(crate) fn report(loaded: &Loaded) {
-    let color = print::stderr_color(std::env::var_os("NO_COLOR").is_some());
+    let style = print::Style::of_stderr();
     let options = TextOptions {
-        color,
+        color: style.color,
+        unicode: style.boxes,
         ..TextOptions::default()
     };
     for fault in &loaded.diagnostics {

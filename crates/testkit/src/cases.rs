@@ -8,6 +8,7 @@ mod show;
 mod source;
 
 use onecall_engine::failure::Code;
+use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -54,7 +55,16 @@ impl Case {
             let is_there = self.root.join(path.trim()).is_file();
             return (!is_there).then(|| format!("there is no `{}`", path.trim()));
         }
-        match execute::execute(self) {
+        self.compared(execute::execute(self))
+    }
+
+    /// As `fault`, with a workflow that stands elsewhere.
+    pub fn fault_with(&self, workflow: &Workflow) -> Option<String> {
+        self.compared(execute::execute_with(self, workflow))
+    }
+
+    fn compared(&self, executed: Result<execute::Executed, String>) -> Option<String> {
+        match executed {
             Err(fault) => Some(fault),
             Ok(executed) => compare::fault(self, &executed),
         }

@@ -32,7 +32,12 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     }
     loaded.diagnostics.sort();
     let faults = &loaded.diagnostics;
-    match args.format {
+    let format = if args.json {
+        CheckFormat::Json
+    } else {
+        args.format
+    };
+    match format {
         CheckFormat::Text => {
             print_text(&loaded);
             if args.print {

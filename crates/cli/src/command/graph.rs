@@ -16,11 +16,16 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Exit> {
             .as_deref()
             .is_none_or(|name| workflow.name == name)
     };
+    let branch = if print::Style::of_stdout().boxes {
+        "└─ "
+    } else {
+        ""
+    };
     let mut is_any = false;
     for workflow in settings.workflows().filter(wanted) {
         is_any = true;
         print::out(match args.format {
-            GraphFormat::Text => graph::text(workflow),
+            GraphFormat::Text => graph::text(workflow, branch),
             GraphFormat::Mermaid => graph::mermaid(workflow),
             GraphFormat::Dot => graph::dot(workflow),
         });

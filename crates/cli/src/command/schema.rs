@@ -5,10 +5,11 @@ use crate::exit::{Exit, usage};
 use crate::print;
 use onecall_config::key_table::parts;
 use onecall_config::schema;
+use serde_json::json;
 
 pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
     if args.keys {
-        return Ok(keys(args.effect.as_deref()));
+        return keys(args);
     }
     let schema = match args.kind {
         Some(SchemaKind::Config) => schema::config(),
@@ -19,20 +20,28 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn keys(wanted: Option<&str>) -> Exit {
-    let mut is_any = false;
-    for part in parts() {
-        for key in part.keys {
-            let effect = key.effect.as_str();
-            if wanted.is_none_or(|wanted| wanted == effect) {
-                is_any = true;
-                print::out(format!("{effect:<8} {:<30} {}", part.name, key.name));
-            }
-        }
+fn keys(args: &SchemaArgs) -> anyhow::Result<Exit> {
+    let wanted = |effect: &str| args.effect.as_deref().is_none_or(|own| own == effect);
+    let all = parts().flat_map(|part| part.keys.iter().map(move |key| (part.name, key)));
+    let rows: Vec<(&str, &str, &str)> = all
+        .map(|(part, key)| (key.effect.as_str(), part, key.name))
+        .filter(|(effect, _, _)| wanted(effect))
+        .collect();
+    if rows.is_empty() {
+        print::err(
+            "error: no key has this effect; there are acts, refused, warned, noted and free",
+        );
+        return Ok(Exit::NothingSelected);
     }
-    if is_any {
-        return Exit::Ok;
+    if args.json {
+        let rows = rows
+            .iter()
+            .map(|(effect, part, key)| json!({ "part": part, "key": key, "effect": effect }));
+        print::out(serde_json::to_string_pretty(&rows.collect::<Vec<_>>())?);
+        return Ok(Exit::Ok);
     }
-    print::err("error: no key has this effect; there are acts, refused, warned, noted and free");
-    Exit::NothingSelected
+    for (effect, part, key) in rows {
+        print::out(format!("{effect:<8} {part:<30} {key}"));
+    }
+    Ok(Exit::Ok)
 }

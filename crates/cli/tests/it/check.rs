@@ -149,6 +149,85 @@ fn schemas_are_printed_for_editors() {
 }
 
 #[test]
+fn ten_faults_are_told_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = run(home.path(), &["check", "tests/cases/check/ten-faults.yaml"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let file = crate::support::root().join("tests/cases/check/ten-faults.txt");
+    if std::env::var_os("ONECALL_UPDATE").is_some() {
+        std::fs::write(&file, &ran.err).unwrap();
+    }
+    assert_eq!(ran.err, std::fs::read_to_string(file).unwrap());
+    let heads = ran.err.lines().filter(|line| line.starts_with("error["));
+    let codes: std::collections::BTreeSet<&str> = heads.map(|head| &head[6..11]).collect();
+    assert_eq!(codes.len(), 10, "{codes:?}");
+}
+
+#[test]
+fn json_has_a_short_spelling() {
+    let home = tempfile::tempdir().unwrap();
+    let file = "tests/cases/check/ten-faults.yaml";
+    let short = run(home.path(), &["check", file, "--json"]);
+    let long = run(home.path(), &["check", file, "--format", "json"]);
+    assert_eq!((short.code, &short.out), (Some(1), &long.out));
+    let keys = run(home.path(), &["schema", "--keys", "--json"]).json();
+    assert!(keys.as_array().unwrap().len() > 200);
+}
+
+/// A definition of the guide's section on status, without its time.
+fn status(file: &std::path::Path, home: &std::path::Path) -> Value {
+    let words = ["check", file.to_str().unwrap(), "--format", "status"];
+    let mut all = run(home, &words).json();
+    for condition in all[0]["status"]["conditions"].as_array_mut().unwrap() {
+        let at = condition
+            .as_object_mut()
+            .unwrap()
+            .remove("lastTransitionTime");
+        assert!(at.is_some_and(|at| at.as_str().unwrap().ends_with('Z')));
+    }
+    all
+}
+
+#[test]
+fn status_blocks_are_those_of_the_guide() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("definition.yaml");
+    let server = |name: &str| {
+        format!(
+            "apiVersion: toolhive.stacklok.dev/v1alpha1\nkind: VirtualMCPServer\nmetadata: {{name: {name}}}\nspec: {{config: {{groupRef: g}}, compositeToolRefs: [{{name: deploy-app}}]}}\n---\n"
+        )
+    };
+    let definition = |steps: &str| {
+        format!(
+            "{}{}apiVersion: toolhive.stacklok.dev/v1alpha1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {{name: deploy-app, generation: 1}}\nspec: {{name: deploy_app, description: d, steps: [{{id: a, tool: k.a}}{steps}]}}\n",
+            server("production-vmcp"),
+            server("staging-vmcp")
+        )
+    };
+    std::fs::write(&file, definition("")).unwrap();
+    let valid: Value = serde_json::from_str(r#"[{"metadata": {"name": "deploy-app", "namespace": "default"}, "status": {
+        "validationStatus": "Valid", "observedGeneration": 1,
+        "referencingVirtualServers": ["production-vmcp", "staging-vmcp"],
+        "conditions": [
+            {"type": "Ready", "status": "True", "reason": "WorkflowReady", "message": "Workflow is valid and ready to use"},
+            {"type": "WorkflowValidated", "status": "True", "reason": "ValidationSuccess", "message": "All validation checks passed"}]}}]"#).unwrap();
+    assert_eq!(status(&file, home.path()), valid);
+    let faulty = ", {id: b, tool: k.b, dependsOn: [nonexistent]}, {id: c, tool: 'not a tool'}";
+    std::fs::write(&file, definition(faulty)).unwrap();
+    let found = status(&file, home.path());
+    let invalid: Value = serde_json::from_str(r#"{"validationStatus": "Invalid",
+        "validationErrors": [
+            "spec.steps[1].dependsOn references unknown step \"nonexistent\"",
+            "spec.steps[2].tool must be in format 'workload.tool_name'"],
+        "observedGeneration": 1,
+        "referencingVirtualServers": ["production-vmcp", "staging-vmcp"],
+        "conditions": [
+            {"type": "Ready", "status": "False", "reason": "WorkflowNotReady", "message": "Workflow has validation errors"},
+            {"type": "WorkflowValidated", "status": "False", "reason": "ValidationFailed", "message": "Validation failed with 2 errors"}]}"#).unwrap();
+    assert_eq!(found[0]["status"], invalid);
+}
+
+#[test]
 fn portability_notes_what_works_only_here() {
     let home = tempfile::tempdir().unwrap();
     let plain = run(home.path(), &["check", "examples/hello"]);

@@ -41,7 +41,7 @@ fn exercise(text: &str) {
     };
     for workflow in settings.servers.iter().flat_map(|server| &server.workflows) {
         onecall_workflow::print::print(workflow);
-        onecall_workflow::graph::text(workflow);
+        onecall_workflow::graph::text(workflow, "");
         onecall_workflow::check::check(workflow, &Catalog::default());
     }
 }

@@ -1,7 +1,7 @@
 //! Every code has a bad file, its exact output, and the file after applying the help, which checks clean.
 //! The page of the code shows the same two files. `ONECALL_UPDATE=1` writes the outputs anew.
 
-use crate::world::{Outcome, load, outcome_with};
+use crate::world::{Outcome, load_bytes, notes_of, outcome_with};
 use onecall_source::codes;
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::check::check;
@@ -10,12 +10,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Codes that only `source` raises; its own tests hold their cases.
-const OF_SOURCE: std::ops::RangeInclusive<&str> = "WF001"..="WF013";
 /// Codes without a file of this kind, with the reason.
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("WF016", "raised for JSON files, tested in `source`"),
-    ("WF044", "raised by the portability check only"),
+const ELSEWHERE: [(&str, &str); 2] = [
     ("WF310", "needs a lock file, tested in `workflow` and `cli`"),
     ("WF311", "raised for the lock file, tested in `cli`"),
 ];
@@ -35,7 +31,7 @@ fn every_code_has_its_case_and_every_case_its_code() {
     }
     for code in codes::all() {
         let id = code.as_str();
-        let elsewhere = OF_SOURCE.contains(&id) || ELSEWHERE.iter().any(|(own, _)| *own == id);
+        let elsewhere = ELSEWHERE.iter().any(|(own, _)| *own == id);
         assert!(
             elsewhere != cases.contains(id),
             "{id}: a case, or a reason for none"
@@ -46,45 +42,57 @@ fn every_code_has_its_case_and_every_case_its_code() {
     }
 }
 
+/// The file of a case, which is YAML or JSON, and the name that its output shows.
+fn file(id: &str, what: &str) -> Option<(String, Vec<u8>)> {
+    ["yaml", "json"].iter().find_map(|ending| {
+        let path = folder().join(format!("{id}.{what}.{ending}"));
+        Some((format!("{id}.{ending}"), std::fs::read(path).ok()?))
+    })
+}
+
+/// What is wrong with the case of a code.
+fn faults(id: &str, bad: &[u8], name: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let outcome = run(name, bad);
+    if !outcome.codes().contains(&id) {
+        faults.push(format!("{id} is not raised:\n{}", outcome.report()));
+    }
+    let output = folder().join(format!("{id}.output.txt"));
+    if std::env::var_os("ONECALL_UPDATE").is_some() {
+        std::fs::write(&output, outcome.report()).unwrap();
+    }
+    let expected = std::fs::read_to_string(&output).unwrap_or_default();
+    if expected != outcome.report() {
+        let report = outcome.report();
+        faults.push(format!("{id} gives:\n{report}\nnot:\n{expected}"));
+    }
+    let (_, fixed) = file(id, "fixed").unwrap();
+    let fixed_outcome = run(name, &fixed);
+    if !fixed_outcome.diagnostics.is_empty() {
+        faults.push(format!("{id} fixed:\n{}", fixed_outcome.report()));
+    }
+    let page = folder().join(format!("../../../docs/diagnostics/{id}.md"));
+    let page = std::fs::read_to_string(page).unwrap();
+    for shown in [bad, fixed.as_slice()] {
+        // Bytes that are no text cannot stand on a page.
+        if !page.contains(&without_header(&String::from_utf8_lossy(shown))) {
+            faults.push(format!("the page of {id} does not show its files"));
+        }
+    }
+    let shown = expected.rsplit_once("\n\n").map_or("", |(shown, _)| shown);
+    if !page.contains(&format!("```text\n{shown}\n```")) {
+        faults.push(format!("the page of {id} does not show the output"));
+    }
+    faults
+}
+
 #[test]
 fn bad_files_give_exactly_their_output_and_fixed_files_none() {
     let mut failures = Vec::new();
     for code in codes::all() {
         let id = code.as_str();
-        let bad = folder().join(format!("{id}.bad.yaml"));
-        let Ok(text) = std::fs::read_to_string(&bad) else {
-            continue;
-        };
-        let outcome = run(&format!("{id}.yaml"), &text);
-        if !outcome.codes().contains(&id) {
-            failures.push(format!("{id} is not raised:\n{}", outcome.report()));
-        }
-        let output = folder().join(format!("{id}.output.txt"));
-        if std::env::var_os("ONECALL_UPDATE").is_some() {
-            std::fs::write(&output, outcome.report()).unwrap();
-        }
-        let expected = std::fs::read_to_string(&output).unwrap_or_default();
-        if expected != outcome.report() {
-            failures.push(format!(
-                "{id} gives:\n{}\nnot:\n{expected}",
-                outcome.report()
-            ));
-        }
-        let fixed = std::fs::read_to_string(folder().join(format!("{id}.fixed.yaml"))).unwrap();
-        let fixed_outcome = run(&format!("{id}.yaml"), &fixed);
-        if !fixed_outcome.diagnostics.is_empty() {
-            failures.push(format!("{id} fixed:\n{}", fixed_outcome.report()));
-        }
-        let page = folder().join(format!("../../../docs/diagnostics/{id}.md"));
-        let page = std::fs::read_to_string(page).unwrap();
-        for shown in [&text, &fixed] {
-            if !page.contains(&without_header(shown)) {
-                failures.push(format!("the page of {id} does not show its files"));
-            }
-        }
-        let shown = expected.rsplit_once("\n\n").map_or("", |(shown, _)| shown);
-        if !page.contains(&format!("```text\n{shown}\n```")) {
-            failures.push(format!("the page of {id} does not show the output"));
+        if let Some((name, bad)) = file(id, "bad") {
+            failures.extend(faults(id, &bad, &name));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n---\n"));
@@ -98,15 +106,19 @@ fn without_header(text: &str) -> String {
     }
 }
 
-/// Reads the file and checks its workflows against a small catalog.
-fn run(name: &str, text: &str) -> Outcome {
-    let outcome = load(&[(name, text)]);
-    let Some(settings) = &outcome.settings else {
-        return outcome;
-    };
-    let catalog = catalog();
+/// Reads the file as `check --tools FILE --portable toolhive` does; the last only for its own code.
+fn run(name: &str, bytes: &[u8]) -> Outcome {
+    let outcome = load_bytes(name, bytes);
     let mut found = Vec::new();
-    for workflow in settings.servers.iter().flat_map(|server| &server.workflows) {
+    if name.starts_with("WF044") {
+        found.extend(notes_of(name, bytes));
+    }
+    let servers = outcome
+        .settings
+        .iter()
+        .flat_map(|settings| &settings.servers);
+    let catalog = catalog();
+    for workflow in servers.flat_map(|server| &server.workflows) {
         found.extend(check(workflow, &catalog));
     }
     outcome_with(outcome, found)

@@ -21,7 +21,8 @@ fn texts(name: &str, ending: &str) -> Vec<(String, String)> {
         .filter(|path| path.to_str().unwrap().ends_with(ending))
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, std::fs::read_to_string(path).unwrap())
+            let bytes = std::fs::read(path).unwrap();
+            (name, String::from_utf8_lossy(&bytes).into_owned())
         })
         .collect();
     all.sort();
@@ -72,10 +73,12 @@ fn sound_files_fit() {
     let schemas = Schemas::new();
     let mut failures = Vec::new();
     let seeds = texts("seeds", ".yaml");
+    // Suites are described by no schema of this crate.
+    let of_suite = |text: &str| text.contains("\ncompositions:");
     let fixed = texts("diagnostics", ".fixed.yaml");
     assert!(seeds.len() > 40 && fixed.len() > 60);
     for (name, text) in seeds.iter().chain(&fixed) {
-        if load(&[(name, text)]).settings.is_none() {
+        if of_suite(text) || load(&[(name, text)]).settings.is_none() {
             continue;
         }
         failures.extend(

@@ -104,9 +104,10 @@ fn the_printed_form_spells_out_every_policy() {
 fn pictures_mark_inferred_edges() {
     let workflow = release();
     assert_eq!(
-        graph::text(&workflow),
+        graph::text(&workflow, ""),
         "release\n  fetch (ci.fetch)\n    ask (question) after fetch\n      publish (for each file: store.put) if its condition holds after fetch (read), ask (read)\n"
     );
+    assert!(graph::text(&workflow, "└─ ").contains("\n    └─ ask (question) after fetch\n"));
     assert_eq!(
         graph::mermaid(&workflow),
         "flowchart TD\n  s0[\"fetch<br/>ci.fetch\"]\n  s1{{\"ask<br/>question\"}}\n  s2[[\"publish<br/>for each file: store.put\"]]\n  s0 --> s1\n  s0 -.-> s2\n  s1 -.-> s2\n"

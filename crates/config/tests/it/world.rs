@@ -60,12 +60,47 @@ fn with_files<T>(
             named,
         })
         .collect();
+    (
+        with_options(|options| body(&sources, &inputs, options)),
+        sources,
+    )
+}
+
+fn with_options<T>(body: impl FnOnce(&Options<'_>) -> T) -> T {
     let environment = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
-    let options = Options {
+    body(&Options {
         environment: &environment,
         compat: Compat::Page,
-    };
-    (body(&sources, &inputs, &options), sources)
+    })
+}
+
+/// Reads a file that may be no text.
+pub(crate) fn load_bytes(name: &str, bytes: &[u8]) -> Outcome {
+    let mut sources = SourceMap::new();
+    let (source, fault) = sources.add_bytes(name, bytes.to_vec());
+    let inputs = [Input {
+        source,
+        named: true,
+    }];
+    let (settings, mut diagnostics) = with_options(|options| read(&sources, &inputs, options));
+    diagnostics.extend(fault);
+    diagnostics.sort();
+    Outcome {
+        settings,
+        diagnostics,
+        sources,
+    }
+}
+
+/// Remarks on what works here only.
+pub(crate) fn notes_of(name: &str, bytes: &[u8]) -> Diagnostics {
+    let mut sources = SourceMap::new();
+    let (source, _) = sources.add_bytes(name, bytes.to_vec());
+    let inputs = [Input {
+        source,
+        named: true,
+    }];
+    onecall_config::portability(&sources, &inputs)
 }
 
 /// Reads files given by name.

@@ -4,7 +4,12 @@ use onecall_source::{Diagnostic, Diagnostics, Entry, Node, NodeKind, Place, code
 
 /// Remarks on one composite tool.
 pub fn portability(tool: &Node, diagnostics: &mut Diagnostics) {
-    key(tool, "failureMode", "is refused by its loader", diagnostics);
+    key(
+        tool,
+        "failureMode",
+        "its loader refuses the key",
+        diagnostics,
+    );
     for step in items(tool, "steps") {
         check_step(step, diagnostics);
         if let Some(inner) = step.get("step") {
@@ -22,11 +27,11 @@ pub fn portability(tool: &Node, diagnostics: &mut Diagnostics) {
 
 fn check_step(step: &Node, diagnostics: &mut Diagnostics) {
     for own in ["defaultResponse", "idempotent", "title", "description"] {
-        key(step, own, "is refused by its loader", diagnostics);
+        key(step, own, "its loader refuses the key", diagnostics);
     }
     if let Some(on_error) = step.get("onError") {
         for own in ["maxRetries", "retryOn", "then"] {
-            key(on_error, own, "is refused by its loader", diagnostics);
+            key(on_error, own, "its loader refuses the key", diagnostics);
         }
     }
     let is_question = step.get("message").is_some();

@@ -240,8 +240,9 @@ fn nodes_have_their_own_text() {
     assert_eq!(sources.slice(root), text.trim_end_matches(":\n"));
 }
 
-/// The blocks of a diagnostics page: the example, then the fix.
+/// The blocks of a diagnostics page: the example, then the fix. The whole file below them is checked by `config`.
 fn blocks(page: &str) -> Vec<&str> {
+    let page = page.split("\n## In a file").next().unwrap_or(page);
     page.split("\n```")
         .filter_map(|part| {
             part.strip_prefix("yaml\n")

@@ -193,20 +193,35 @@ impl Reading<'_> {
         text.replace_range(start..end, &blanks);
     }
 
+    /// The fault of a line that a tab indents: the one at this place, or the next, when a text goes on into it.
+    fn tab(&self, offset: usize) -> Option<Diagnostic> {
+        let mut line = line_around(&self.text, offset);
+        if !self.text[line.0..offset].trim().is_empty() {
+            line = line_around(&self.text, (line.1 + 1).min(self.text.len()));
+        }
+        let (start, end) = line;
+        let own = &self.text[start..end];
+        let indent = &own[..own.len() - own.trim_start().len()];
+        if !indent.contains('\t') {
+            return None;
+        }
+        let rest = &self.text[end..next_document(&self.text, offset).max(end)];
+        let indented = rest
+            .lines()
+            .filter(|line| line.trim_start_matches(' ').starts_with('\t'));
+        let span = Span::new(self.source, start, start + indent.len());
+        Some(faults::tab_indentation(span, indented.count()))
+    }
+
     fn explain(&self, info: &str, offset: usize, open_bracket: Option<usize>) -> Diagnostic {
         let (line_start, line_end) = line_around(&self.text, offset);
         let line = &self.text[line_start..line_end];
         let width = self.text[offset..].chars().next().map_or(0, char::len_utf8);
         let span = Span::new(self.source, offset, offset + width);
-        if info.contains("tab") && line[..offset - line_start].trim().is_empty() {
-            let indent = line.len() - line.trim_start().len();
-            let end = next_document(&self.text, offset);
-            let more = self.text[line_end..end]
-                .lines()
-                .filter(|line| line.trim_start_matches(' ').starts_with('\t'))
-                .count();
-            let span = Span::new(self.source, line_start, line_start + indent);
-            return faults::tab_indentation(span, more);
+        if info.contains("tab")
+            && let Some(diagnostic) = self.tab(offset)
+        {
+            return diagnostic;
         }
         if info.contains("unknown anchor") {
             let word: &str = self.text[offset..]

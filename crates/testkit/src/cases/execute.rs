@@ -37,10 +37,7 @@ pub(super) struct Executed {
 }
 
 pub(super) fn execute(case: &Case) -> Result<Executed, String> {
-    let world = match case.block("script") {
-        Some(text) => script::read(text)?,
-        None => script::read("{}")?,
-    };
+    let world = script::read(case.block("script").unwrap_or("{}"))?;
     let (workflow, mut told, sources) = source::read(case, world.templates)?;
     if case.block("diagnostics").is_none() {
         source::refuse(&told, &sources)?;
@@ -57,9 +54,22 @@ pub(super) fn execute(case: &Case) -> Result<Executed, String> {
     if world.budget.is_some() {
         workflow.policy.budget.clone_from(&world.budget);
     }
-    let catalog = catalog(&workflow, &world)?;
-    told.extend(check(&workflow, &catalog));
-    let run = run(&workflow, &catalog, &world)?;
+    let mut executed = play_in(&world, &workflow)?;
+    told.extend(std::mem::take(&mut executed.told));
+    executed.told = told;
+    Ok(executed)
+}
+
+/// As `execute`, with a workflow that stands elsewhere.
+pub(super) fn execute_with(case: &Case, workflow: &Workflow) -> Result<Executed, String> {
+    let world = script::read(case.block("script").unwrap_or("{}"))?;
+    play_in(&world, workflow)
+}
+
+fn play_in(world: &World, workflow: &Workflow) -> Result<Executed, String> {
+    let catalog = catalog(workflow, world)?;
+    let told = check(workflow, &catalog);
+    let run = run(workflow, &catalog, world)?;
     let replies = world.script.tools.values().flatten();
     let scripted = replies.filter_map(|reply| match &reply.kind {
         ReplyKind::Fails(failure) => Some(failure.code),

@@ -3,5 +3,6 @@
 
 mod cases;
 mod codes;
+mod seeds;
 mod sim;
 mod tidy;

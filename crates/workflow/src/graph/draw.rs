@@ -5,15 +5,17 @@ use crate::step::{Action, NeedOrigin, Step};
 use crate::workflow::Workflow;
 use std::fmt::Write;
 
-/// One line a step in running order, with what it waits for.
-pub fn text(workflow: &Workflow) -> String {
+/// One line a step in running order, with what it waits for. `branch` stands before a step that waits: nothing, or
+/// a drawn branch.
+pub fn text(workflow: &Workflow, branch: &str) -> String {
     let graph = Graph::of(&workflow.steps);
     let depths = graph.depths();
     let mut out = format!("{}\n", workflow.name);
     for index in graph.order() {
         let step = &workflow.steps[index];
         let indent = "  ".repeat(depths[index] + 1);
-        let _ = write!(out, "{indent}{} ({})", step.name, what(step));
+        let branch = if depths[index] == 0 { "" } else { branch };
+        let _ = write!(out, "{indent}{branch}{} ({})", step.name, what(step));
         if step.when.is_some() {
             out.push_str(" if its condition holds");
         }

@@ -28,7 +28,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "gateway", "console", "suite", "operator", "demo", "journal", "runtime",
         ],
     ),
-    ("testkit", &["dialects", "engine", "journal", "demo"]),
+    ("testkit", &["config", "engine", "journal", "demo"]),
     ("xtask", &["testkit", "cli"]),
 ];
 

@@ -11,7 +11,11 @@ use std::fs;
 const FOLDER: &str = "tests/cases/seeds";
 
 /// The documents whose examples are run here.
-const DOCUMENTS: [&str; 3] = ["composite-tools-page.txt", "crd-guide.md", "crd-reference.txt"];
+const DOCUMENTS: [&str; 3] = [
+    "composite-tools-page.txt",
+    "crd-guide.md",
+    "crd-reference.txt",
+];
 
 fn runs() -> Vec<Case> {
     read_folder(&root(), FOLDER).unwrap()

@@ -1,6 +1,8 @@
 //! Tests of evaluation, over a scope written down as data. Templates have tests of their own.
 
-use super::{Fault, FaultKind, Found, arguments, as_text, condition, items, text, value};
+use super::{
+    Collection, Fault, FaultKind, Found, arguments, as_text, condition, items, text, value,
+};
 use crate::coerce::Coercer;
 use crate::expression::{Expression, Facet, Path, Program, Root, RunField, Segment, ValueTemplate};
 use crate::scope::{ItemView, RunView, Scope, StepView};

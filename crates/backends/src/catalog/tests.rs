@@ -133,6 +133,15 @@ fn filters_hide_and_hidden_tools_stay_in_the_catalog() {
         ["gh_fetch=gh.get", "(gh_list)=gh.list", "jira_get=jira.get"]
     );
     assert_eq!(notices.len(), 1, "{notices:?}");
+    options.rules[0].exclude_all = true;
+    assert_eq!(
+        shown(&merge(&lists(TWO), &options).0),
+        [
+            "(gh_fetch)=gh.get",
+            "(gh_list)=gh.list",
+            "jira_get=jira.get"
+        ]
+    );
     options.default_visibility = Visibility::Deny;
     assert_eq!(
         shown(&merge(&lists(TWO), &options).0)[2],

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use onecall_backends::{BackendName, BackendState, Call, CallError, CallerId, SessionScope, Takes};
+use onecall_backends::{
+    BackendName, BackendState, Breaker, Call, CallError, CallerId, SessionScope, Takes,
+};
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -319,6 +321,10 @@ async fn a_child_that_falls_silent_is_suspended_then_restarted() {
         while !matches!(backends.status()[0].state, BackendState::Silent { .. }) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        let status = backends.status().remove(0);
+        assert!(matches!(status.breaker, Breaker::Open | Breaker::HalfOpen));
+        let last = status.last_error.unwrap();
+        assert!(last.contains("answers neither calls nor"), "{last}");
         let began = Instant::now();
         let refused = call(&backends, "hung", "do", json!({})).await.unwrap_err();
         assert_eq!(refused.code(), "transport.unavailable");
@@ -327,9 +333,11 @@ async fn a_child_that_falls_silent_is_suspended_then_restarted() {
             "{:?}",
             began.elapsed()
         );
-        while backends.status()[0].connects < 2 {
+        while backends.status()[0].connects < 2 || backends.status()[0].state != BackendState::Ready
+        {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        assert_eq!(backends.status()[0].breaker, Breaker::Closed);
     };
     tokio::time::timeout(PATIENCE, became).await.unwrap();
     backends.shutdown().await;

@@ -3,6 +3,7 @@
 
 mod offers;
 mod refused;
+mod rules;
 mod start;
 mod world;
 

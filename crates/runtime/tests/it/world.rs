@@ -1,7 +1,7 @@
 //! What the tests of this binary share: demo backends on ports of their own, servers from configuration texts.
 
-use onecall_config::Input;
 use onecall_config::settings::Server;
+use onecall_config::{Compat, Input};
 use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
@@ -46,6 +46,7 @@ pub(crate) fn server(text: &str) -> Server {
     let environment = |_: &str| None;
     let options = onecall_config::Options {
         environment: &environment,
+        compat: Compat::Page,
     };
     let inputs = [Input {
         source,

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
 use onecall_mcp::{
@@ -17,6 +18,7 @@ use crate::asking::Asker;
 use crate::call::{Call, Takes};
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
+use crate::limits::{LIST_KEPT_MAX, LIST_KEPT_MIN};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
 use crate::news::News;
@@ -67,6 +69,8 @@ pub(crate) struct Client {
     mirrored: Mutex<HashMap<String, Vec<ParamHeader>>>,
     /// Tools that a server of 2025-11-25 takes as tasks only.
     task_only: Mutex<HashSet<String>>,
+    /// How long the list of tools lasts, where the server says so.
+    tools_last: Mutex<Option<Duration>>,
 }
 
 impl Client {
@@ -96,6 +100,7 @@ impl Client {
             agreement,
             mirrored: Mutex::default(),
             task_only: Mutex::default(),
+            tools_last: Mutex::default(),
         })
     }
 
@@ -103,6 +108,7 @@ impl Client {
     pub(crate) async fn list_tools(&self) -> Result<Vec<Tool>, RequestError> {
         let mut tools: Vec<Tool> = Vec::new();
         let mut cursor: Option<String> = None;
+        let mut lasts: Option<Duration> = None;
         for _ in 0..PAGES_MAX {
             let params = cursor
                 .as_ref()
@@ -117,6 +123,12 @@ impl Client {
                 tracing::warn!(%fault, "an entry of a tool list is no tool");
             }
             tools.extend(page.tools);
+            lasts = page
+                .ttl_ms
+                .map(Duration::from_millis)
+                .into_iter()
+                .chain(lasts)
+                .min();
             if tools.len() > TOOLS_MAX {
                 let fault = ShapeError::TooMany {
                     what: "tools",
@@ -129,6 +141,7 @@ impl Client {
                 _ => break,
             }
         }
+        *lock(&self.tools_last) = lasts;
         let mut seen = HashSet::new();
         tools.retain(|tool| seen.insert(tool.name().to_owned()));
         if self.wire.has_headers() && self.era() == Era::Modern {
@@ -260,6 +273,14 @@ impl Client {
     pub(crate) async fn listen(&self, filter: Value) -> Result<(), RequestError> {
         let params = json!({ "notifications": filter });
         self.request(method::LISTEN, params).await.map(drop)
+    }
+
+    /// When the list of tools must be read again by itself: the server says how long it lasts, and
+    /// tells of no changes. Nothing is kept for no time at all.
+    pub(crate) fn tools_last(&self) -> Option<Duration> {
+        let lasts = (*lock(&self.tools_last))?;
+        let is_stated = !lasts.is_zero() && !self.declares("tools", "listChanged");
+        is_stated.then(|| lasts.clamp(LIST_KEPT_MIN, LIST_KEPT_MAX))
     }
 
     /// The server tells of list changes on a stream that must be asked for.

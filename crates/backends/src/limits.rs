@@ -65,6 +65,8 @@ pub(crate) const RESUME_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// A list is kept so long where the server neither tells of changes nor says how long it lasts.
 pub(crate) const LIST_KEPT_DEFAULT: Duration = Duration::from_secs(30);
+/// Limit: a list is not read again sooner, whatever the server says.
+pub(crate) const LIST_KEPT_MIN: Duration = Duration::from_secs(1);
 /// Limit: a list is read again after this time, whatever the server says.
 pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
 /// Limit: updates of resources that wait for a slow listener; older ones are lost to it.

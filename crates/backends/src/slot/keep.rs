@@ -86,6 +86,8 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
     tokio::pin!(listening);
     let subscribing = subscriptions::keep(client, &slot.subscriptions);
     tokio::pin!(subscribing);
+    let refreshing = refresh(slot, client);
+    tokio::pin!(refreshing);
     let examining = examine(slot, client);
     tokio::pin!(examining);
     loop {
@@ -94,6 +96,7 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
             () = slot.stop.cancelled() => return "it was shut down".to_owned(),
             () = &mut listening => {}
             () = &mut subscribing => {}
+            () = &mut refreshing => {}
             reason = &mut examining => {
                 client.shutdown().await;
                 return reason;
@@ -102,17 +105,25 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
             Ok(()) = changes.changed() => {
                 let now = *changes.borrow_and_update();
                 slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
-                list_again(slot, client, seen, now).await;
+                if now.tools != seen.tools {
+                    list_again(slot, client).await;
+                }
                 seen = now;
             }
         }
     }
 }
 
-async fn list_again(slot: &Slot, client: &Client, seen: Changes, now: Changes) {
-    if now.tools == seen.tools {
-        return;
+/// Reads a list again that has lasted as long as its server said. Never returns.
+async fn refresh(slot: &Slot, client: &Client) {
+    while let Some(lasts) = client.tools_last() {
+        tokio::time::sleep(lasts).await;
+        list_again(slot, client).await;
     }
+    std::future::pending().await
+}
+
+async fn list_again(slot: &Slot, client: &Client) {
     let patience = CONNECT_TIMEOUT_DEFAULT;
     let listed = tokio::time::timeout(patience, slot.list(client)).await;
     if let Err(error) = listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {

@@ -144,6 +144,31 @@ async fn a_changed_list_is_read_again_in_both_eras() {
 }
 
 #[tokio::test]
+async fn a_list_that_has_lasted_its_time_is_read_again() {
+    let lists = AtomicUsize::new(0);
+    let server = Server::start(move |seen| {
+        if seen.body["method"] != "tools/list" {
+            return modern(done)(seen);
+        }
+        let tools: Vec<Value> = (0..=lists.fetch_add(1, Ordering::SeqCst))
+            .map(|number| json!({ "name": format!("t{number}") }))
+            .collect();
+        let page = json!({ "tools": tools, "ttlMs": 1, "cacheScope": "public" });
+        Reply::Json(200, Vec::new(), answer(seen, "result", page))
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    let mut lists = backends.tool_lists();
+    backends.settle(PATIENCE).await;
+    let grown = lists.wait_for(|lists| lists.lists.first().is_some_and(|(_, one)| one.len() > 2));
+    tokio::time::timeout(PATIENCE, grown)
+        .await
+        .unwrap()
+        .unwrap();
+    backends.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_in_both_eras() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("ledger");

@@ -74,7 +74,7 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     read
 }
 
-/// Only workflow files take the prefix, and none are read yet.
+/// Only workflow files would take the prefix; they are published under their own name so far.
 fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
     keys::warn_inert(&mut fields, "names.", &["prefix"], diagnostics);
     let prefix = fields.optional_string("prefix", diagnostics);

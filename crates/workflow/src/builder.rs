@@ -140,7 +140,18 @@ impl Builder {
         sound.then(|| self.into_workflow())
     }
 
-    fn into_workflow(self) -> Workflow {
+    /// Needs stand in the order of the steps, so that a workflow is the same whatever made its edges.
+    fn into_workflow(mut self) -> Workflow {
+        let order: BTreeMap<StepName, usize> = self
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(index, step)| (step.name.clone(), index))
+            .collect();
+        for step in &mut self.steps {
+            step.needs
+                .sort_by_key(|need| order.get(&need.step).copied());
+        }
         Workflow {
             name: self.name,
             version: self.version,

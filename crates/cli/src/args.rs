@@ -3,6 +3,7 @@
 use crate::command::backends::BackendsArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::connect::ConnectArgs;
+use crate::command::convert::ConvertArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
 use crate::command::lock::LockArgs;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Runs(RunsCommand),
     /// The built-in MCP backend, for trying things out
     Demo(DemoArgs),
+    /// Write the workflows of a file as workflow files
+    Convert(ConvertArgs),
     /// Draw the steps of workflows and what they wait for
     Graph(GraphArgs),
     /// List the tools of the backends, or save them for `check --tools`

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Check(args) => command::check::run(&args),
+        Command::Convert(args) => command::convert::run(&args),
         Command::Graph(args) => command::graph::run(&args),
         Command::Backends(args) => on_runtime(command::backends::run(args)),
         Command::Lock(args) => on_runtime(command::lock::run(args)),

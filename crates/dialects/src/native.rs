@@ -8,9 +8,12 @@ mod path;
 mod policy;
 mod step;
 mod template;
+mod write;
 
 #[cfg(test)]
 mod tests;
+
+pub use write::write;
 
 use crate::duration::read as read_duration;
 use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};

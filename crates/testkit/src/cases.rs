@@ -8,6 +8,7 @@ mod show;
 mod source;
 
 use onecall_engine::failure::Code;
+use onecall_engine::scripted::Played;
 use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +35,8 @@ struct Block {
 }
 
 impl Case {
-    fn block(&self, kind: &str) -> Option<&str> {
+    /// The text of its first block of this kind.
+    pub fn block(&self, kind: &str) -> Option<&str> {
         let block = self.blocks.iter().find(|block| block.kind == kind)?;
         Some(&block.text)
     }
@@ -69,6 +71,16 @@ impl Case {
             Ok(executed) => compare::fault(self, &executed),
         }
     }
+}
+
+/// Plays a workflow in the world of a `script` block.
+pub fn play(workflow: &Workflow, script: &str) -> Result<Played, String> {
+    execute::played(workflow, script)
+}
+
+/// Every event of a played run, one a line, with its time.
+pub fn events(played: &Played) -> String {
+    show::events(played)
 }
 
 /// Limit: bytes of one document of cases.

@@ -1,6 +1,7 @@
 //! Files as users write them: read, checked, and their faults drawn.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod convert;
 mod damage;
 mod diagnostics;
 mod keys;

@@ -86,6 +86,16 @@ fn play_in(world: &World, workflow: &Workflow) -> Result<Executed, String> {
     })
 }
 
+/// Plays a workflow in the world of a script; its parameters must be accepted.
+pub(super) fn played(workflow: &Workflow, script: &str) -> Result<Played, String> {
+    let world = script::read(script)?;
+    match run(workflow, &catalog(workflow, &world)?, &world)? {
+        Run::Played(played) => Ok(*played),
+        Run::Refused(failure) => Err(failure.message),
+        Run::Unread => Err("the workflow has faults".to_owned()),
+    }
+}
+
 fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, String> {
     let plan = bind(workflow, catalog).map_err(|unbound| format!("not bound: {unbound:?}"))?;
     let input = match Parameters::new(workflow.inputs.clone()).accept(world.params.clone()) {

@@ -10,6 +10,7 @@ mod kept;
 mod merge;
 pub mod nodes;
 pub mod offers;
+mod plans;
 pub mod preview;
 pub mod publish;
 pub mod questions;

@@ -4,6 +4,7 @@
 use crate::calls;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
+use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
     pub(crate) foreign: Foreign,
+    pub(crate) plans: Plans,
     pub(crate) resumes: bool,
 }
 
@@ -140,6 +142,7 @@ impl Runtime {
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
             foreign: Foreign::default(),
+            plans: Plans::default(),
             resumes: options.resumes,
         };
         let runtime = Self {

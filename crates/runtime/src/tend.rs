@@ -12,6 +12,7 @@ use onecall_engine::evolve::evolve;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Append, Command, JournalError, Mark, Order, Phase, StoredRun};
 use onecall_engine::state::State;
+use onecall_workflow::plan::Plan;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,8 +145,11 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
         return Ok(false);
     };
     // A plan that cannot be read is claimed and held by whoever finds it first.
-    let is_ours =
-        read_plan(&stored.plan).map_or(true, |plan| runtime.content().identities.fits(&plan));
+    let is_ours = runtime
+        .inner
+        .plans
+        .of(&stored)
+        .map_or(true, |plan| runtime.content().identities.fits(&plan));
     if !is_ours {
         runtime.inner.foreign.insert(run.clone());
     }
@@ -158,8 +162,8 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
         return Ok(());
     };
     let durability = stored.durability;
-    let state = match fold(run, &stored) {
-        Ok(state) => state,
+    let state = match runtime.inner.plans.of(&stored) {
+        Ok(plan) => folded(run, plan, &stored),
         Err(error) => {
             let reason = chain(&error);
             tracing::error!(%run, error = reason, "the run cannot be read and is held");
@@ -212,11 +216,15 @@ async fn hold(runtime: &Runtime, stored: &StoredRun, reason: String) -> Result<(
 /// Folds the stored events over the stored plan. Nothing is evaluated again.
 pub fn fold(run: &RunId, stored: &StoredRun) -> Result<State, ReadPlanError> {
     let plan = read_plan(&stored.plan)?;
-    let mut state = State::new(run.clone(), Arc::new(plan));
+    Ok(folded(run, Arc::new(plan), stored))
+}
+
+fn folded(run: &RunId, plan: Arc<Plan>, stored: &StoredRun) -> State {
+    let mut state = State::new(run.clone(), plan);
     for event in &stored.events {
         evolve(&mut state, event);
     }
-    Ok(state)
+    state
 }
 
 fn input_of(order: &Order, steps: &[String]) -> Option<Input> {

@@ -163,7 +163,7 @@ mod tests {
             Change::Added
         );
         let backup = file.write("then").unwrap().unwrap();
-        assert_eq!(std::fs::read_to_string(backup).unwrap(), WRITTEN);
+        assert_eq!(ClientFile::open(&backup).unwrap().text, WRITTEN);
 
         let again = ClientFile::open(&path).unwrap();
         assert_eq!(again.servers("mcpServers")["onecall"], entry);
@@ -190,11 +190,8 @@ mod tests {
         file.set("servers", "onecall", &json!({ "type": "stdio" }))
             .unwrap();
         assert_eq!(file.write("then").unwrap(), None);
-        let read: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        assert_eq!(
-            read,
-            json!({ "servers": { "onecall": { "type": "stdio" } } })
-        );
+        let made = ClientFile::open(&path).unwrap().servers("servers");
+        assert_eq!(made["onecall"], json!({ "type": "stdio" }));
     }
 
     #[test]

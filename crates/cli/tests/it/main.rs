@@ -8,7 +8,6 @@ mod check;
 mod clients;
 mod equivalent;
 mod guides;
-mod readme;
 mod reload;
 mod render;
 mod runs;

@@ -389,4 +389,6 @@ pub(crate) enum SchemaKind {
     Config,
     /// Kubernetes resources
     Resources,
+    /// Workflow files
+    Workflow,
 }

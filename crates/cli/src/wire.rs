@@ -5,7 +5,7 @@ use crate::exit::usage;
 use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::Compat;
-use onecall_config::settings::{Server, Settings, Strategy};
+use onecall_config::settings::{Names, Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
 use onecall_gateway::HttpOptions;
 use onecall_journal::{MemoryStore, Retention};
@@ -44,6 +44,18 @@ impl Loaded {
     pub(crate) fn sound(self) -> Option<Settings> {
         report(&self);
         self.settings.filter(|_| !self.diagnostics.has_errors())
+    }
+
+    /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
+    pub(crate) fn name_for_desktops(&mut self) {
+        let Some(settings) = self.settings.as_mut() else {
+            return;
+        };
+        if settings.prefix.is_none() {
+            for server in &mut settings.servers {
+                Names::PLAIN.clone_into(&mut server.names.prefix);
+            }
+        }
     }
 }
 

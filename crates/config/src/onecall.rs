@@ -74,9 +74,8 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     read
 }
 
-/// Only workflow files would take the prefix; they are published under their own name so far.
+/// Workflows of workflow files take the prefix.
 fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
-    keys::warn_inert(&mut fields, "names.", &["prefix"], diagnostics);
     let prefix = fields.optional_string("prefix", diagnostics);
     fields.finish(diagnostics);
     prefix.map(ToString::to_string)

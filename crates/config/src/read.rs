@@ -298,7 +298,11 @@ impl Merged {
 
     fn add_native(&mut self, own: Option<native::Read>) {
         match own {
-            Some(own) if own.exposed => self.server.workflows.push(own.workflow),
+            Some(own) if own.exposed => {
+                let name = own.workflow.name.as_str().to_owned();
+                self.server.names.prefixed.insert(name);
+                self.server.workflows.push(own.workflow);
+            }
             Some(own) => self.unpublished.push(own.workflow),
             None => {}
         }
@@ -309,6 +313,9 @@ impl Merged {
         let is_named = !self.server.name.is_empty();
         if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
             diagnostics.push(no_backends(&self.server, group.place(), Some(group)));
+        }
+        if let Some(prefix) = &self.prefix {
+            self.server.names.prefix.clone_from(prefix);
         }
         if !is_named {
             "onecall".clone_into(&mut self.server.name);

@@ -5,7 +5,7 @@ use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::{Annotations, Workflow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Everything a command was given, merged.
@@ -73,6 +73,39 @@ pub struct Server {
     pub argument_bytes_max: Option<usize>,
     /// The tools that workflows may be run on, as they were locked.
     pub lock: Option<Lock>,
+    pub names: Names,
+}
+
+/// How workflows of workflow files are named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    pub prefix: String,
+    /// The workflows that take the prefix.
+    pub prefixed: BTreeSet<String>,
+}
+
+impl Names {
+    /// What the prefix is unless it is set: over HTTP, and where hosts refuse a colon.
+    pub const COLON: &str = "workflow:";
+    pub const PLAIN: &str = "workflow_";
+
+    /// The name a workflow is listed under.
+    pub fn spelled(&self, name: &str) -> String {
+        if self.prefixed.contains(name) {
+            format!("{}{name}", self.prefix)
+        } else {
+            name.to_owned()
+        }
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            prefix: Self::COLON.to_owned(),
+            prefixed: BTreeSet::new(),
+        }
+    }
 }
 
 /// What clients see.

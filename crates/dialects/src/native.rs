@@ -6,6 +6,7 @@ mod inputs;
 mod outputs;
 mod path;
 mod policy;
+mod schema;
 mod step;
 mod template;
 mod write;
@@ -16,6 +17,8 @@ mod tests;
 pub use write::write;
 
 use crate::duration::read as read_duration;
+pub use schema::schema;
+
 use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};
 use expressions::Reader;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
@@ -52,7 +55,7 @@ pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
     about(&mut builder, &mut fields, diagnostics);
     inputs::read(&mut builder, &mut fields, diagnostics);
     builder.policy = policy::run(&mut fields, diagnostics);
-    builder.steps = steps(&mut fields, diagnostics);
+    builder.steps = steps(&mut builder, &mut fields, diagnostics);
     builder.output = outputs::read(&mut fields, diagnostics);
     fields.finish(diagnostics);
     name?;
@@ -85,12 +88,13 @@ fn about(builder: &mut Builder, fields: &mut Fields<'_>, diagnostics: &mut Diagn
 
 /// The steps of the file, or the one step of a derived tool.
 fn steps(
+    builder: &mut Builder,
     fields: &mut Fields<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<onecall_workflow::step::Step> {
     let reader = Reader::default();
     if fields.has("tool") {
-        return step::derived(fields, &reader, diagnostics)
+        return step::derived(builder, fields, &reader, diagnostics)
             .into_iter()
             .collect();
     }

@@ -158,6 +158,7 @@ mod workflows {
             steps,
             output: Output::Value(ValueTemplate::Literal(json!({ "answer": "state-ok" }))),
             policy: policy::Run::default(),
+            derives: None,
             place: nowhere(),
         }
     }

@@ -3,15 +3,17 @@
 
 use crate::identity::Identities;
 use onecall_backends::Backends;
-use onecall_config::settings::Expose;
+use onecall_config::settings::{Expose, Names, Server};
 use onecall_mcp::{Hints, Tool};
 use onecall_workflow::catalog::{Catalog, Resolution};
 use onecall_workflow::check::check;
+use onecall_workflow::derive;
 use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::{Plan, UnboundReason, bind};
+use onecall_workflow::step::Action;
 use onecall_workflow::stored;
 use onecall_workflow::workflow::{Output, Workflow};
 use serde_json::{Map, Value, json};
@@ -95,6 +97,19 @@ impl Published {
             .filter(|tool| matches!(tool.target, Target::Workflow(_)))
     }
 
+    /// A workflow of a workflow file answers to both spellings of its name, and to the bare one. What is listed
+    /// under such a name keeps it.
+    fn alias(&mut self, names: &Names, name: &str) {
+        let Some(index) = self.index.get(&names.spelled(name)).copied() else {
+            return;
+        };
+        if names.prefixed.contains(name) {
+            for prefix in [Names::COLON, Names::PLAIN, ""] {
+                self.index.entry(format!("{prefix}{name}")).or_insert(index);
+            }
+        }
+    }
+
     fn push(&mut self, tool: PublishedTool) {
         self.index.insert(tool.name.clone(), self.tools.len());
         self.tools.push(Arc::new(tool));
@@ -107,6 +122,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) expose: Expose,
     pub(crate) identities: &'a Identities,
     pub(crate) lock: Option<&'a Lock>,
+    pub(crate) names: &'a Names,
 }
 
 /// Binds every workflow and lists what fits.
@@ -124,7 +140,8 @@ pub(crate) fn publish(
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();
     for workflow in workflows {
-        match publish_workflow(workflow, catalog, &taken, terms) {
+        let name = terms.names.spelled(workflow.name.as_str());
+        match publish_workflow(workflow, name, catalog, &taken, terms) {
             Ok(tool) => published.push(tool),
             Err(reason) => published.withheld.push(Withheld {
                 workflow: workflow.name.as_str().to_owned(),
@@ -147,16 +164,20 @@ pub(crate) fn publish(
             });
         }
     }
+    for workflow in workflows {
+        published.alias(terms.names, workflow.name.as_str());
+    }
     published
 }
 
 fn publish_workflow(
     workflow: &Arc<Workflow>,
+    name: String,
     catalog: &Catalog,
     taken: &BTreeSet<&str>,
     terms: Terms<'_>,
 ) -> Result<PublishedTool, String> {
-    let name = workflow.name.as_str().to_owned();
+    let resolved = derive::resolve(workflow, catalog);
     if taken.contains(name.as_str()) {
         return Err(format!("a backend tool is listed as `{name}` already"));
     }
@@ -189,8 +210,8 @@ fn publish_workflow(
     if !unfit.is_empty() {
         return Err(unfit.join("; "));
     }
-    let parameters = Parameters::new(workflow.inputs.clone());
-    let definition = definition(workflow, catalog)?;
+    let parameters = Parameters::new(resolved.inputs.clone());
+    let definition = definition(&resolved, &name, catalog)?;
     let target = PublishedWorkflow {
         workflow: Arc::clone(workflow),
         parameters,
@@ -203,6 +224,48 @@ fn publish_workflow(
     })
 }
 
+/// What a list of tools costs a model that is shown it, and who would not take it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListCost {
+    pub tools: usize,
+    /// About; four bytes of JSON are counted as one token.
+    pub tokens: usize,
+    /// Names that desktop hosts and model interfaces refuse, with the whole list.
+    pub refused: Vec<String>,
+}
+
+/// The cost of what a server would publish over this catalog.
+pub fn list_cost(server: &Server, catalog: &Catalog) -> ListCost {
+    let mut cost = ListCost::default();
+    let workflows = server.workflows.iter().filter_map(|workflow| {
+        let workflow = derive::resolve(workflow, catalog);
+        let name = server.names.spelled(workflow.name.as_str());
+        definition(&workflow, &name, catalog).ok()
+    });
+    let listed = catalog.tools.iter().filter(|tool| tool.listed);
+    let passed = listed.filter_map(|tool| Some(tool.tool.renamed(tool.name.as_ref()?.as_str())));
+    let passed = passed.filter(|_| server.expose == Expose::All);
+    for tool in workflows.chain(passed) {
+        cost.tools += 1;
+        let text = Value::Object(tool.object().clone()).to_string();
+        cost.tokens += text.len().div_ceil(BYTES_PER_TOKEN);
+        if !is_taken_everywhere(tool.name()) {
+            cost.refused.push(tool.name().to_owned());
+        }
+    }
+    cost
+}
+
+/// Bytes of JSON that make about one token.
+const BYTES_PER_TOKEN: usize = 4;
+/// Characters of a name that every host takes.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+fn is_taken_everywhere(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.len() <= NAME_CHARACTERS_MAX && name.chars().all(fits)
+}
+
 fn stored_plan(plan: Plan) -> BoundPlan {
     let (text, hash) = stored::write_plan(&plan);
     BoundPlan {
@@ -213,9 +276,9 @@ fn stored_plan(plan: Plan) -> BoundPlan {
 }
 
 /// The tool that a workflow becomes.
-fn definition(workflow: &Workflow, catalog: &Catalog) -> Result<Tool, String> {
+fn definition(workflow: &Workflow, name: &str, catalog: &Catalog) -> Result<Tool, String> {
     let mut object = Map::new();
-    object.insert("name".to_owned(), Value::from(workflow.name.as_str()));
+    object.insert("name".to_owned(), Value::from(name));
     let title = workflow
         .annotations
         .title
@@ -229,10 +292,26 @@ fn definition(workflow: &Workflow, catalog: &Catalog) -> Result<Tool, String> {
     }
     object.insert("inputSchema".to_owned(), workflow.inputs.clone());
     if let Output::Properties(block) = &workflow.output {
-        object.insert("outputSchema".to_owned(), output::schema(block));
+        let schema = output::schema_over(block, &|step| output_of(workflow, step, catalog));
+        object.insert("outputSchema".to_owned(), schema);
     }
     object.insert("annotations".to_owned(), annotations(workflow, catalog));
     Tool::from_value(Value::Object(object)).map_err(|error| error.to_string())
+}
+
+/// What the tool of a step says of its output.
+fn output_of<'a>(workflow: &Workflow, step: &str, catalog: &'a Catalog) -> Option<&'a Value> {
+    let step = workflow.step(step)?;
+    let Action::Call(call) = &step.action else {
+        return None;
+    };
+    if call.transform.is_some() || step.default.is_some() || step.mock.is_some() {
+        return None;
+    }
+    match catalog.resolve(call.tool.as_str()) {
+        Resolution::Found(tool) => tool.output_schema(),
+        Resolution::NotYetKnown | Resolution::Absent => None,
+    }
 }
 
 /// Derived from the tools of the steps; explicit hints replace the derived ones.

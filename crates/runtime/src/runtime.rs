@@ -13,7 +13,7 @@ use onecall_backends::{
     BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HttpOptions,
     SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
 };
-use onecall_config::settings::{self, Expose};
+use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::journal::{Journal, JournalError};
@@ -78,6 +78,7 @@ pub(crate) struct Content {
     pub(crate) backends: Backends,
     pub(crate) identities: Identities,
     workflows: Vec<Arc<Workflow>>,
+    names: Names,
     pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
     lock: Option<Lock>,
@@ -94,6 +95,7 @@ impl Content {
             identities,
             lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
+            names: server.names,
             catalog_options: crate::merge::options(&server.aggregation),
             expose: server.expose,
         }
@@ -215,6 +217,7 @@ impl Runtime {
             expose: content.expose,
             identities: &content.identities,
             lock: content.lock.as_ref(),
+            names: &content.names,
         };
         let mut fresh = publish(&content.workflows, &catalog(&content), terms);
         fresh.backends = Some(content.backends.clone());

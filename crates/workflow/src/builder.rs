@@ -12,6 +12,7 @@ mod times;
 
 pub(crate) use times::shown as shown_duration;
 
+use crate::derive::Derives;
 use crate::limits::STEPS_MAX;
 use crate::name::{StepName, WorkflowName};
 use crate::policy;
@@ -35,6 +36,7 @@ pub struct Builder {
     pub steps: Vec<Step>,
     pub output: Output,
     pub policy: policy::Run,
+    pub derives: Option<Derives>,
     pub place: Place,
     pub rules: Rules,
 }
@@ -110,6 +112,7 @@ impl Builder {
             steps: Vec::new(),
             output: Output::LastCompleted,
             policy: policy::Run::default(),
+            derives: None,
             place,
             rules: Rules::default(),
         }
@@ -163,6 +166,7 @@ impl Builder {
             steps: self.steps,
             output: self.output,
             policy: self.policy,
+            derives: self.derives,
             place: self.place,
         }
     }

@@ -5,13 +5,14 @@ mod annotations;
 mod arguments;
 mod defaults;
 mod fields;
-mod schema;
+pub(crate) mod schema;
 mod tools;
 mod unused;
 
 pub(crate) use fields::no_field;
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
+use crate::derive;
 use crate::reads;
 use crate::step::Step;
 use crate::workflow::Workflow;
@@ -20,6 +21,7 @@ use onecall_source::Diagnostics;
 /// Everything about a workflow that does not fit the tools there are.
 pub fn check(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
+    let workflow = &*derive::resolve(workflow, catalog);
     let bound = Bound::new(workflow, catalog);
     tools::check(&bound, catalog, &mut diagnostics);
     arguments::check(&bound, &mut diagnostics);

@@ -9,6 +9,7 @@ pub mod builder;
 pub mod catalog;
 pub mod check;
 pub mod coerce;
+pub mod derive;
 pub mod evaluate;
 pub mod expression;
 pub mod graph;

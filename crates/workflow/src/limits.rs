@@ -11,7 +11,9 @@ pub(crate) const SCHEMA_DEPTH_MAX: usize = 64;
 /// Bytes of text that one expression makes of its pieces.
 pub(crate) const TEXT_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// Bytes of one jq program.
-pub const JQ_CODE_BYTES_MAX: usize = 32 * 1024;
+pub const JQ_CODE_BYTES_MAX: usize = 8 * 1024;
+/// Brackets of one jq program inside of each other. Parsing recurses on them, and on little else that is so short.
+pub const JQ_BRACKETS_MAX: usize = 200;
 /// Steps of one run of a jq program. Work on long texts counts as many steps.
 pub const JQ_STEPS_MAX: u64 = 500_000;
 /// Bytes of the values that a running jq program holds, beyond what it reads.
@@ -19,8 +21,8 @@ pub const JQ_MEMORY_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// Depth of a value that a jq program makes; deeper ones could not be read back from a store.
 pub const JQ_DEPTH_MAX: usize = 120;
 /// Stack of a jq program in bytes, when it is compiled and when it runs.
-pub(crate) const JQ_STACK_BYTES: usize = 32 * 1024 * 1024;
-/// What of that stack is left to functions that do not count.
-pub(crate) const JQ_STACK_RESERVE_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const JQ_STACK_BYTES: usize = 64 * 1024 * 1024;
+/// What of that stack a running program may use; the rest is for functions that do not count.
+pub(crate) const JQ_STACK_USED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Characters of a value that a jq error shows.
 pub(crate) const JQ_SHOWN_CHARACTERS_MAX: usize = 200;

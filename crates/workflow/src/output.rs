@@ -4,9 +4,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::check::schema as schemas;
 use crate::coerce::Coercer;
 use crate::evaluate::{self, Fault, FaultKind, Found};
-use crate::expression::kind_of;
+use crate::expression::{Facet, Program, Root, Target, kind_of};
 use crate::scope::Scope;
 use crate::workflow::{OutputKind, OutputProperties, OutputProperty, OutputSource, Unset};
 use serde_json::{Map, Value, json};
@@ -209,18 +210,31 @@ pub(crate) fn whole(number: Option<f64>) -> Option<Value> {
 
 /// The JSON Schema of an output block, as clients see it.
 pub fn schema(block: &OutputProperties) -> Value {
-    let mut schema =
-        json!({ "type": "object", "properties": properties_schema(&block.properties) });
+    schema_over(block, &|_| None)
+}
+
+/// The same, where `known` tells the schema of a step's output: what is passed on untyped has its type from there.
+pub fn schema_over<'a>(
+    block: &OutputProperties,
+    known: &dyn Fn(&str) -> Option<&'a Value>,
+) -> Value {
+    let properties = properties_schema(&block.properties, known);
+    let mut schema = json!({ "type": "object", "properties": properties });
     if !block.required.is_empty() {
         schema["required"] = json!(block.required);
     }
     schema
 }
 
-fn properties_schema(properties: &[OutputProperty]) -> Value {
+fn properties_schema<'a>(
+    properties: &[OutputProperty],
+    known: &dyn Fn(&str) -> Option<&'a Value>,
+) -> Value {
     let entries = properties.iter().map(|property| {
-        let mut own = match &property.schema {
-            Some(Value::Object(schema)) => schema.clone(),
+        let mut own = match (&property.schema, inferred(property, known)) {
+            (Some(Value::Object(schema)), _) | (None, Some(Value::Object(schema))) => {
+                schema.clone()
+            }
             _ => Map::new(),
         };
         if property.kind != OutputKind::Any {
@@ -230,9 +244,47 @@ fn properties_schema(properties: &[OutputProperty]) -> Value {
             own.insert("description".to_owned(), Value::from(description.as_str()));
         }
         if let OutputSource::Properties(below) = &property.source {
-            own.insert("properties".to_owned(), properties_schema(below));
+            own.insert("properties".to_owned(), properties_schema(below, known));
         }
         (property.name.clone(), Value::Object(own))
     });
     Value::Object(entries.collect())
+}
+
+/// What the tool says of a field that is passed on as it is. A schema with references cannot stand alone.
+fn inferred<'a>(
+    property: &OutputProperty,
+    known: &dyn Fn(&str) -> Option<&'a Value>,
+) -> Option<&'a Value> {
+    let OutputSource::Value(expression) = &property.source else {
+        return None;
+    };
+    let Program::Path(path) = &expression.program else {
+        return None;
+    };
+    let (Root::Step { name, .. }, OutputKind::Any) = (&path.root, property.kind) else {
+        return None;
+    };
+    let Target::Step {
+        facet, segments, ..
+    } = path.target()
+    else {
+        return None;
+    };
+    if facet.as_deref() != Some(Facet::Output.as_str()) || segments.len() != path.segments.len() {
+        return None;
+    }
+    let root = known(name)?;
+    let mut at = root;
+    for segment in &segments {
+        match schemas::property(root, at, segment) {
+            schemas::Property::Declared(own) => at = own,
+            schemas::Property::Allowed
+            | schemas::Property::Forbidden
+            | schemas::Property::Unknown => {
+                return None;
+            }
+        }
+    }
+    (!at.to_string().contains("\"$ref\"")).then_some(at)
 }

@@ -3,6 +3,7 @@
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
 use crate::coerce::Coercer;
+use crate::derive;
 use crate::name::{BackendName, StepName, ToolName};
 use crate::step::Step;
 use crate::workflow::Workflow;
@@ -73,6 +74,7 @@ pub enum UnboundReason {
 
 /// Resolves every tool of the workflow. All that cannot be resolved is returned at once.
 pub fn bind(workflow: &Workflow, catalog: &Catalog) -> Result<Plan, Vec<Unbound>> {
+    let workflow = &*derive::resolve(workflow, catalog);
     let mut tools = Vec::with_capacity(workflow.steps.len());
     let mut unbound = Vec::new();
     for step in &workflow.steps {

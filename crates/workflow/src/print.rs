@@ -26,6 +26,10 @@ pub fn print(workflow: &Workflow) -> String {
         }
         annotations(page, &workflow.annotations);
         page.line(format_args!("input {}", json(&workflow.inputs)));
+        if let Some(derives) = &workflow.derives {
+            let hidden = derives.hidden.join(", ");
+            page.line(format_args!("derived from its tool, hidden: [{hidden}]"));
+        }
         run(page, &workflow.policy);
         for step in &workflow.steps {
             page.line(format_args!("step {}", step.name));

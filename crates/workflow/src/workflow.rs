@@ -1,6 +1,7 @@
 //! THE representation: one workflow, whatever dialect it was written in.
 //! Only `Builder::finish` makes one, so whoever holds a `Workflow` need not check it again.
 
+use crate::derive::Derives;
 use crate::expression::{Expression, ValueTemplate, nowhere};
 use crate::name::{StepName, WorkflowName};
 use crate::policy;
@@ -24,6 +25,9 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     pub output: Output,
     pub policy: policy::Run,
+    /// It passes its inputs on to the tool of its only step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derives: Option<Derives>,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }

@@ -6,6 +6,7 @@ use crate::input::read_text;
 use crate::{print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
+use onecall_runtime::publish::list_cost;
 use onecall_runtime::saved::SavedTools;
 use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
@@ -21,10 +22,11 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let inputs = collected.inputs.clone();
     let mut loaded = wire::understand(collected, args.files.compat());
     args.files.pick(&mut loaded)?;
-    let unfit = match &args.tools {
-        Some(tools) => check_tools(&loaded, tools)?,
-        None => Diagnostics::new(),
-    };
+    let saved = args.tools.as_deref().map(read_tools).transpose()?;
+    let unfit = saved
+        .as_ref()
+        .map(|saved| check_tools(&loaded, saved))
+        .unwrap_or_default();
     loaded.diagnostics.extend(unfit.iter().cloned());
     if let Some(Portable::Toolhive) = args.portable {
         let notes = onecall_config::portability(&loaded.sources, &inputs);
@@ -39,7 +41,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     };
     match format {
         CheckFormat::Text => {
-            print_text(&loaded);
+            print_text(&loaded, saved.as_ref());
             if args.print {
                 print_workflows(&loaded);
             }
@@ -68,11 +70,14 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(if is_bad { Exit::Failed } else { Exit::Ok })
 }
 
-/// What does not fit the saved tools.
-fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics> {
-    let mut unfit = Diagnostics::new();
+fn read_tools(path: &Path) -> anyhow::Result<SavedTools> {
     let text = read_text(path, TOOLS_BYTES_MAX)?;
-    let saved = SavedTools::parse(&text).with_context(|| format!("in `{}`", path.display()))?;
+    SavedTools::parse(&text).with_context(|| format!("in `{}`", path.display()))
+}
+
+/// What does not fit the saved tools.
+fn check_tools(loaded: &wire::Loaded, saved: &SavedTools) -> Diagnostics {
+    let mut unfit = Diagnostics::new();
     let servers = loaded
         .settings
         .iter()
@@ -92,7 +97,7 @@ fn check_tools(loaded: &wire::Loaded, path: &Path) -> anyhow::Result<Diagnostics
             }
         }
     }
-    Ok(unfit)
+    unfit
 }
 
 fn print_workflows(loaded: &wire::Loaded) {
@@ -101,7 +106,7 @@ fn print_workflows(loaded: &wire::Loaded) {
     }
 }
 
-fn print_text(loaded: &wire::Loaded) {
+fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
     wire::report(loaded);
     let count: usize = loaded.settings.iter().map(counted_workflows).sum();
     if !loaded.diagnostics.has_errors() {
@@ -111,6 +116,29 @@ fn print_text(loaded: &wire::Loaded) {
             counted(count, "workflow"),
             counted(files, "file")
         ));
+        print_cost(loaded, saved);
+    }
+}
+
+/// What the published list costs a model, and which hosts would refuse a name of it. Without saved tools only
+/// workflows are counted.
+fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
+    let servers = loaded
+        .settings
+        .iter()
+        .flat_map(|settings| &settings.servers);
+    for server in servers.filter(|server| !server.workflows.is_empty()) {
+        let catalog = saved.map(|saved| saved.catalog(server)).unwrap_or_default();
+        let cost = list_cost(server, &catalog);
+        let (tools, tokens) = (counted(cost.tools, "tool"), counted(cost.tokens, "token"));
+        print::out(format!(
+            "published as {tools}, about {tokens} of a model's context"
+        ));
+        for name in cost.refused {
+            print::out(format!(
+                "  `{name}` is refused by Claude Desktop, claude.ai and the model interfaces, which take `^[a-zA-Z0-9_-]{{1,64}}$` only"
+            ));
+        }
     }
 }
 

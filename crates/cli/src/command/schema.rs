@@ -14,7 +14,12 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
     let schema = match args.kind {
         Some(SchemaKind::Config) => schema::config(),
         Some(SchemaKind::Resources) => schema::resources(),
-        None => return Err(usage("say which: `config`, `resources`, or `--keys`")),
+        Some(SchemaKind::Workflow) => onecall_dialects::native::schema(),
+        None => {
+            return Err(usage(
+                "say which: `config`, `resources`, `workflow`, or `--keys`",
+            ));
+        }
     };
     print::out(serde_json::to_string_pretty(&schema)?);
     Ok(Exit::Ok)

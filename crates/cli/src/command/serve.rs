@@ -15,12 +15,17 @@ const GRACE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, paths, files) = (args.demo, args.paths.clone(), args.files.clone());
+    let is_stdio = args.stdio;
     let load = move || {
-        if is_demo {
+        let mut loaded = if is_demo {
             demo_files::load(&paths, &files)
         } else {
             files.load(&paths)
+        }?;
+        if is_stdio {
+            loaded.name_for_desktops();
         }
+        Ok(loaded)
     };
     let loaded = load()?;
     let stamp = loaded.stamp.clone();
@@ -104,9 +109,11 @@ fn mount_path(name: &str) -> anyhow::Result<String> {
 /// Says what is published, from where, at which URL, and what to paste into a client.
 async fn announce(mounts: Vec<Mount>, address: SocketAddr) {
     let mut entries = Vec::new();
+    let mut has_colon = false;
     for Mount { runtime, path } in &mounts {
         let url = format!("http://{address}{path}/mcp");
         let published = runtime.settled().await;
+        has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
         for line in tool_lines(&published) {
             print::out(line);
         }
@@ -115,6 +122,11 @@ async fn announce(mounts: Vec<Mount>, address: SocketAddr) {
         entries.push(format!(
             "\"{name}\": {{ \"type\": \"http\", \"url\": \"{url}\" }}"
         ));
+    }
+    if has_colon {
+        print::out(
+            "names with a colon are refused by some desktop hosts, with the whole list; `names: {prefix: workflow_}` avoids it, and both spellings can be called",
+        );
     }
     print::out("client configuration:");
     let entries = entries.join(", ");

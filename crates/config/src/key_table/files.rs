@@ -34,7 +34,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("missing", Choice(&["error", "go"])),
         ],
     ),
-    plain("names", &[key("prefix", Effect::Warned, Text)]),
+    plain("names", &[acts("prefix", Text)]),
     plain(
         "limits",
         &[

@@ -24,8 +24,8 @@ fn seen(outcome: &Outcome, file: &str) -> String {
     for server in &settings.servers {
         let _ = write!(
             text,
-            "{}{:?}{:?}",
-            server.name, server.expose, server.aggregation
+            "{}{:?}{:?}{:?}",
+            server.name, server.expose, server.aggregation, server.names
         );
         for backend in &server.backends {
             let _ = write!(

@@ -43,6 +43,7 @@ fn documents(text: &str) -> Vec<Value> {
 struct Schemas {
     config: Validator,
     resources: Validator,
+    workflow: Validator,
 }
 
 impl Schemas {
@@ -50,6 +51,7 @@ impl Schemas {
         Self {
             config: jsonschema::validator_for(&schema::config()).unwrap(),
             resources: jsonschema::validator_for(&schema::resources()).unwrap(),
+            workflow: jsonschema::validator_for(&onecall_dialects::native::schema()).unwrap(),
         }
     }
 
@@ -57,9 +59,13 @@ impl Schemas {
     fn faults(&self, text: &str) -> Vec<String> {
         let mut faults = Vec::new();
         for document in documents(text) {
-            let schema = match document.get("apiVersion") {
-                Some(_) => &self.resources,
-                None => &self.config,
+            let has = |key| document.get(key).is_some();
+            let schema = if has("workflow") {
+                &self.workflow
+            } else if has("apiVersion") {
+                &self.resources
+            } else {
+                &self.config
             };
             let found = schema.iter_errors(&document);
             faults.extend(found.map(|error| format!("{}: {error}", error.instance_path())));

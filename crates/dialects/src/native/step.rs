@@ -5,6 +5,8 @@ use super::{duration, inputs, path, policy};
 use crate::arguments;
 use crate::limits::STEP_NAME_CHARACTERS_MAX;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
+use onecall_workflow::builder::Builder;
+use onecall_workflow::derive::{self, Derives};
 use onecall_workflow::expression::{Program, ValueTemplate, View};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{OnError, SkippedNeed, Then};
@@ -66,6 +68,7 @@ pub(super) fn read(
 
 /// The call of a tool that is derived from another: bound arguments, and inputs under their own names.
 pub(super) fn derived(
+    builder: &mut Builder,
     fields: &mut Fields<'_>,
     reader: &Reader,
     diagnostics: &mut Diagnostics,
@@ -76,6 +79,21 @@ pub(super) fn derived(
     let arguments = bound.map_or_else(ValueTemplate::empty_object, |node| {
         reader.values(node, "", "the derived tool", diagnostics)
     });
+    // Inputs that are stated are passed on; otherwise they are those of the tool.
+    let arguments = match (arguments, builder.inputs.get("properties")) {
+        (ValueTemplate::Object(mut entries), Some(Value::Object(stated))) => {
+            entries.extend(derive::passed_on(stated));
+            ValueTemplate::Object(entries)
+        }
+        (arguments, _) => {
+            let hidden = fields.string_sequence("hide", diagnostics);
+            builder.derives = Some(Derives {
+                hidden: hidden.iter().map(ToString::to_string).collect(),
+            });
+            builder.inputs = json!({ "type": "object", "additionalProperties": true });
+            arguments
+        }
+    };
     Some(Step {
         name: StepName::from("call"),
         title: None,

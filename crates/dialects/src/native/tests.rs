@@ -1,8 +1,11 @@
 //! The example of the guide, and what each spelling lowers to. `tests/cases/native` runs workflow files.
 
-use super::read;
+use super::{read, schema};
 use onecall_source::{Diagnostics, SourceMap, parse, render};
+use onecall_workflow::coerce::Coercer;
 use onecall_workflow::print::print;
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 const RELEASE_NOTES: &str = r#"
 workflow: release-notes
@@ -264,5 +267,109 @@ fn faults_are_told_all_at_once() {
         "WF030", "WF024", "WF022", "WF032", "WF201", "WF034", "WF035", "WF208", "WF020", "WF401",
     ] {
         assert!(report.contains(code), "{code} is not in\n{report}");
+    }
+}
+
+/// The files that the guide shows.
+fn shown() -> Vec<String> {
+    let page = include_str!("../../../../docs/workflow-file.md");
+    let blocks = page.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split_once("```"));
+    blocks.map(|(block, _)| block.to_owned()).collect()
+}
+
+fn json_of(text: &str) -> Value {
+    let mut sources = SourceMap::new();
+    let id = sources.add("shown.workflow.yaml".to_owned(), text.to_owned());
+    parse(&sources, id).0[0].root.to_json()
+}
+
+#[test]
+fn every_file_of_the_guide_is_sound_and_fits_the_schema() {
+    let schema = Coercer::new(schema());
+    let files = shown();
+    assert!(files.len() > 8);
+    for text in files {
+        printed(&text).unwrap_or_else(|report| panic!("{text}\n{report}"));
+        let faults = schema.validate(&json_of(&text));
+        assert!(faults.is_empty(), "{text}\n{faults:?}");
+    }
+}
+
+/// The keys of a mapping, with those of what it holds under the part's own name.
+fn keys(part: &str, value: &Value, found: &mut BTreeSet<String>) {
+    let Value::Object(entries) = value else {
+        return;
+    };
+    for (key, value) in entries {
+        found.insert(format!("{part}.{key}"));
+        match (part, key.as_str()) {
+            ("file", "steps") => {
+                for step in value
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|steps| steps.values())
+                {
+                    keys("step", step, found);
+                }
+            }
+            ("file", "outputs") | ("outputLong", "properties") => {
+                for output in value.as_object().into_iter().flat_map(|all| all.values()) {
+                    keys("outputLong", output, found);
+                }
+            }
+            ("step", "do") => keys("body", value, found),
+            ("step" | "body", "retry") => keys("retryLong", value, found),
+            ("file", "timeout") => keys("runTimeout", value, found),
+            ("file", "budget" | "annotations") => keys(key, value, found),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_is_shown_in_the_guide() {
+    let mut found = BTreeSet::new();
+    for text in shown() {
+        keys("file", &json_of(&text), &mut found);
+    }
+    // Told apart from `inputs` by its name alone.
+    found.insert("file.parameters".to_owned());
+    let schema = schema();
+    let mut parts = vec![("file", &schema)];
+    for part in [
+        "step",
+        "body",
+        "retryLong",
+        "runTimeout",
+        "budget",
+        "annotations",
+        "outputLong",
+    ] {
+        parts.push((part, &schema["$defs"][part]));
+    }
+    for (part, own) in parts {
+        for key in own["properties"].as_object().unwrap().keys() {
+            assert!(
+                found.contains(&format!("{part}.{key}")),
+                "`{part}.{key}` is not shown"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_reader_refuses() {
+    let schema = Coercer::new(schema());
+    for text in [
+        "workflow: a b\nsteps: {a: {tool: a.b}}\n",
+        "workflow: a\nsteps: {a: {tool: a.b, unknown: 1}}\n",
+        "workflow: a\nsteps: {a: {tool: a.b, retry: 0}}\n",
+        "workflow: a\nsteps: {a: {tool: a.b, timeout: soon}}\n",
+        "workflow: a\nsteps: {a: {tool: a.b, on_error: explode}}\n",
+        "workflow: a\nbudget: {money: 1}\nsteps: {a: {tool: a.b}}\n",
+    ] {
+        assert!(printed(text).is_err(), "{text}");
+        assert!(!schema.validate(&json_of(text)).is_empty(), "{text}");
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn plan(steps: Vec<Step>) -> Arc<Plan> {
             steps,
             output: Output::LastCompleted,
             policy: Run::default(),
+            derives: None,
             place: nowhere(),
         },
         tools,

@@ -103,6 +103,7 @@ pub(crate) fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
         steps,
         output: Output::LastCompleted,
         policy: policy::Run::default(),
+        derives: None,
         place: nowhere(),
     }
 }

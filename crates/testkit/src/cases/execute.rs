@@ -98,7 +98,7 @@ pub(super) fn played(workflow: &Workflow, script: &str) -> Result<Played, String
 
 fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, String> {
     let plan = bind(workflow, catalog).map_err(|unbound| format!("not bound: {unbound:?}"))?;
-    let input = match Parameters::new(workflow.inputs.clone()).accept(world.params.clone()) {
+    let input = match Parameters::new(plan.workflow.inputs.clone()).accept(world.params.clone()) {
         Ok(input) => input,
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();

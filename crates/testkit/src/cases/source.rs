@@ -1,7 +1,7 @@
-//! The workflow of a case: a composite tool, a composition, or a file of the seeds.
+//! The workflow of a case: a composite tool, a workflow file, a composition, or a file of the seeds.
 
 use super::Case;
-use onecall_dialects::{mcptest, toolhive};
+use onecall_dialects::{mcptest, native, toolhive};
 use onecall_source::{Diagnostics, Node, SourceMap, parse, render};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::workflow::Workflow;
@@ -21,6 +21,9 @@ type Understood = (Option<Workflow>, Diagnostics, SourceMap);
 
 pub(super) fn read(case: &Case, go: GoOptions) -> Result<Understood, String> {
     if let Some(source) = case.block("yaml") {
+        if source.starts_with("workflow:") {
+            return workflow_file(source);
+        }
         return composite_tool(source, go);
     }
     if let Some(source) = case.block("suite") {
@@ -30,6 +33,13 @@ pub(super) fn read(case: &Case, go: GoOptions) -> Result<Understood, String> {
         Some(name) => composition(&seed(name.trim())?),
         None => Err("the case has no `yaml`, `suite` or `seed` block".to_owned()),
     }
+}
+
+fn workflow_file(source: &str) -> Result<Understood, String> {
+    let (node, sources) = document("case", source)?;
+    let mut told = Diagnostics::new();
+    let read = node.and_then(|node| native::read(&node, &mut told));
+    Ok((read.map(|read| read.workflow), told, sources))
 }
 
 /// The composite tool of a case; its name and description go without saying.

@@ -168,6 +168,7 @@ fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
         steps,
         output,
         policy,
+        derives: None,
         place: nowhere(),
     }
 }

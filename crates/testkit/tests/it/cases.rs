@@ -12,7 +12,16 @@ fn engine_cases() -> Vec<Case> {
 
 #[test]
 fn every_case_of_the_engine_holds() {
-    let cases = engine_cases();
+    hold(&engine_cases());
+}
+
+#[test]
+fn every_case_of_workflow_files_holds() {
+    hold(&read_folder(&root(), "tests/cases/native").unwrap());
+}
+
+#[track_caller]
+fn hold(cases: &[Case]) {
     let faults: Vec<String> = cases
         .iter()
         .filter_map(|case| Some(format!("{}\n{}\n", case.place(), case.fault()?)))
@@ -24,7 +33,7 @@ fn every_case_of_the_engine_holds() {
         cases.len(),
         faults.join("\n")
     );
-    println!("engine cases: {} run", cases.len());
+    println!("cases: {} run", cases.len());
 }
 
 /// The lines of the semantics by name, each with its text.

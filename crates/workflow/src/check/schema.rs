@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What is known of a property.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Property<'a> {
+pub(crate) enum Property<'a> {
     /// Declared, with its schema.
     Declared(&'a Value),
     /// Not declared, but other properties are allowed.
@@ -18,7 +18,7 @@ pub(super) enum Property<'a> {
 }
 
 /// Follows local references.
-pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Value> {
+pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Value> {
     let mut schema = schema;
     for _ in 0..SCHEMA_DEPTH_MAX {
         let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
@@ -29,7 +29,7 @@ pub(super) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Valu
     None
 }
 
-pub(super) fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Property<'a> {
+pub(crate) fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Property<'a> {
     let Some(object) = resolve(root, schema).and_then(Value::as_object) else {
         return Property::Unknown;
     };

@@ -5,7 +5,7 @@ use super::functions;
 use super::reads::{self, Read};
 use super::value::Val;
 use super::{JqError, JqFault};
-use crate::limits::JQ_CODE_BYTES_MAX;
+use crate::limits::{JQ_BRACKETS_MAX, JQ_CODE_BYTES_MAX};
 use jaq_core::compile::Undefined;
 use jaq_core::data::{DataT, HasLut};
 use jaq_core::load::parse::Def;
@@ -88,18 +88,40 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// The filter, and what it reads of its input.
 pub(super) fn compile(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
     if code.len() > JQ_CODE_BYTES_MAX {
-        let message = format!("it is longer than {JQ_CODE_BYTES_MAX} bytes");
-        return Err(JqError {
-            faults: vec![fault(0..code.len(), message)],
-        });
+        return Err(refused(
+            code,
+            format!("it is longer than {JQ_CODE_BYTES_MAX} bytes"),
+        ));
+    }
+    if brackets(code) > JQ_BRACKETS_MAX {
+        let message = format!("its brackets are nested more than {JQ_BRACKETS_MAX} deep");
+        return Err(refused(code, message));
     }
     // Parsing recurses as deep as the program nests.
-    budget::within(|| on_large_stack(code)).unwrap_or_else(|_| {
-        let message = "it is nested too deeply".to_owned();
-        Err(JqError {
-            faults: vec![fault(0..code.len(), message)],
-        })
-    })
+    budget::within(|| on_large_stack(code))
+        .unwrap_or_else(|_| Err(refused(code, "it is nested too deeply".to_owned())))
+}
+
+fn refused(code: &str, message: String) -> JqError {
+    JqError {
+        faults: vec![fault(0..code.len(), message)],
+    }
+}
+
+/// How deep brackets are nested, those inside of strings included.
+fn brackets(code: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in code.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 fn on_large_stack(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {

@@ -43,10 +43,13 @@ pub(super) struct Kept<T> {
 }
 
 const STRING_BYTES: usize = 64;
-const LIST_BYTES: usize = 80;
+const LIST_BYTES: usize = 80 + 4 * ITEM_BYTES;
 const ITEM_BYTES: usize = size_of::<Val>();
 const OBJECT_BYTES: usize = 160;
 const FIELD_BYTES: usize = 96;
+/// One value of the result, and a field of it.
+const JSON_BYTES: usize = size_of::<Value>();
+const JSON_FIELD_BYTES: usize = JSON_BYTES + 72;
 
 impl<T> Kept<T> {
     fn new(inner: T, bytes: usize, depth: usize) -> Rc<Self> {
@@ -186,16 +189,21 @@ impl Val {
                 Value::String(text.inner.clone())
             }
             Self::Arr(list) => {
-                budget::hold(list.inner.len() * ITEM_BYTES);
-                let items = list.inner.iter().map(Self::to_json);
-                Value::Array(items.collect::<Option<_>>()?)
+                budget::hold(LIST_BYTES + list.inner.len() * JSON_BYTES);
+                let mut items = Vec::with_capacity(list.inner.len());
+                for item in &list.inner {
+                    items.push(item.to_json()?);
+                }
+                Value::Array(items)
             }
             Self::Obj(object) => {
-                let fields = object.inner.iter().map(|(key, value)| {
-                    budget::hold(FIELD_BYTES + key.len());
-                    Some((key.to_string(), value.to_json()?))
-                });
-                Value::Object(fields.collect::<Option<Map<_, _>>>()?)
+                budget::hold(OBJECT_BYTES);
+                let mut fields = Map::with_capacity(object.inner.len());
+                for (key, value) in &object.inner {
+                    budget::hold(JSON_FIELD_BYTES + key.len());
+                    fields.insert(key.to_string(), value.to_json()?);
+                }
+                Value::Object(fields)
             }
         })
     }

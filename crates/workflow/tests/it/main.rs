@@ -1,0 +1,3 @@
+//! Tests of the representation that need a process of their own.
+
+mod hostile;

@@ -1,11 +1,13 @@
 //! Our client against a bare loop on the same socket: calls a second and CPU of this process for
-//! each call, with 1, 16 and 64 in flight. Run it in release; the servers are other processes.
+//! each call, with 1, 16 and 64 in flight. Run it in release; the servers are this program again,
+//! in processes of their own.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a program for people"
 )]
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -13,15 +15,22 @@ use onecall_backends::{BackendName, BackendOptions, Backends, Call, ClientInfo};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
 const CALLS: usize = 20_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
+    let options = onecall_demo::Options::default();
+    match std::env::args().nth(1).as_deref() {
+        Some("http") => return serve_http(options).await,
+        Some("stdio") => return onecall_demo::serve_stdio(options).await.unwrap(),
+        _ => {}
+    }
     let this = std::env::current_exe().unwrap();
-    let demo = this.with_file_name("child").to_str().unwrap().to_owned();
-    let mut server = tokio::process::Command::new(this.with_file_name("demo"))
-        .args(["--http", "0"])
+    let demo = this.to_str().unwrap().to_owned();
+    let mut server = tokio::process::Command::new(&this)
+        .arg("http")
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
@@ -37,11 +46,20 @@ async fn main() {
         client("http", BackendOptions::http("b", &url), in_flight).await;
         client(
             "stdio",
-            BackendOptions::stdio("b", &demo, &["demo"]),
+            BackendOptions::stdio("b", &demo, &["stdio"]),
             in_flight,
         )
         .await;
     }
+}
+
+/// The demo on a free port, whose URL is told.
+async fn serve_http(options: onecall_demo::Options) {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let ready = |address: SocketAddr| println!("http://{address}/mcp");
+    let never = CancellationToken::new();
+    let served = onecall_demo::serve_http(options, address, never, ready).await;
+    served.unwrap();
 }
 
 async fn client(what: &str, mut options: BackendOptions, in_flight: usize) {

@@ -43,6 +43,11 @@ impl Decider<'_> {
             let failure = Failure::new(Code::InternalFault, "the step has no tool to call");
             return self.slot_failed(slot, failure);
         };
+        // Several things may have fallen due at once; nothing begins after the end of the run's own time.
+        self.end_if_over();
+        if self.state.end.is_some() {
+            return;
+        }
         if let Some(failure) = self.overgrown() {
             return self.abort(self.located(slot, failure));
         }

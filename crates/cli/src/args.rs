@@ -224,6 +224,9 @@ pub(crate) struct RunsWatchArgs {
 pub(crate) struct RunsExportArgs {
     /// A run id, an unambiguous beginning of one, or `last`
     pub(crate) run: String,
+    /// Write sensitive values as they are; without this they are written as `•••`
+    #[arg(long)]
+    pub(crate) reveal: bool,
     #[command(flatten)]
     pub(crate) store: RunsStoreArgs,
 }

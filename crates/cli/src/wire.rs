@@ -8,7 +8,7 @@ use onecall_config::Compat;
 use onecall_config::settings::{Names, Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
 use onecall_gateway::HttpOptions;
-use onecall_journal::{MemoryStore, Retention};
+use onecall_journal::{MemoryStore, Retention, SealKey};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_runtime::sources::{self, Stamp};
@@ -29,6 +29,9 @@ const ONE_SHOT_WAIT: Duration = Duration::from_secs(30);
 
 /// One process alone opens a store in memory, so its lease never runs out.
 const LEASE: Duration = Duration::from_secs(10);
+
+/// Names the key that sensitive values are sealed with.
+const SEAL_KEY: &str = "ONECALL_SEAL_KEY";
 
 /// Everything the paths say.
 pub(crate) struct Loaded {
@@ -262,10 +265,16 @@ fn open_or_create(named: Option<&Path>, ephemeral: bool) -> anyhow::Result<Arc<d
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
     }
-    Ok(onecall_journal::open(onecall_journal::Options::new(
-        path,
-        now(),
-    ))?)
+    open_path(path)
+}
+
+/// Sensitive values are sealed with the key of the environment, else with the one beside the store.
+fn open_path(path: PathBuf) -> anyhow::Result<Arc<dyn Journal>> {
+    let key = std::env::var(SEAL_KEY).ok();
+    let key = key.map(|text| SealKey::parse(&text).context(SEAL_KEY));
+    let mut options = onecall_journal::Options::new(path, now());
+    options.seal_key = key.transpose()?;
+    Ok(onecall_journal::open(options)?)
 }
 
 /// As `open_store`, for commands that look and must not create.
@@ -283,8 +292,7 @@ pub(crate) fn find_store(store: Option<&Path>) -> anyhow::Result<Option<Arc<dyn 
     if !path.exists() {
         return Ok(None);
     }
-    let options = onecall_journal::Options::new(path, now());
-    Ok(Some(onecall_journal::open(options)?))
+    open_path(path).map(Some)
 }
 
 /// The store that was named, or the one in the state folder of the user.

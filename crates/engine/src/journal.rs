@@ -63,6 +63,9 @@ pub trait Journal: Send + Sync + Debug {
 
     fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, JournalError>>;
 
+    /// A secret for one purpose, the same for every opener of the store, which is not to be found in the store.
+    fn secret(&self, purpose: &str) -> [u8; 32];
+
     /// Removes one batch of what retention no longer keeps. `true`: call again, there is more.
     fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {
         let _ = now;
@@ -88,6 +91,8 @@ pub struct NewRun {
     pub client_key: Option<String>,
     /// The run this one repeats.
     pub retry_of: Option<RunId>,
+    /// Some of its values must not be shown: its events are sealed at rest.
+    pub sensitive: bool,
     pub at: Timestamp,
     /// Phase and due time after the first events.
     pub mark: Mark,

@@ -57,7 +57,7 @@ pub async fn serve_http(
             base: Some(format!("http://{address}{path}")),
             stop: stop.clone(),
         };
-        let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
+        let shared = Arc::new(Shared::new(runtime.clone(), setup));
         let handshakes = Arc::new(Handshakes::new(&options));
         let own = face(&shared, handshakes, &options, streams.clone());
         router = match path.as_str() {

@@ -85,8 +85,6 @@ pub enum ServeError {
     },
     #[error("the HTTP server stopped")]
     Http(#[source] std::io::Error),
-    #[error("cannot use the store")]
-    Store(#[source] onecall_engine::journal::JournalError),
     #[error("the client did not open the protocol: {0}")]
     Opening(String),
 }

@@ -1,4 +1,4 @@
-//! Sealing: what clients carry for us and must neither read nor change. The key is kept in the store, so that
+//! Sealing: what clients carry for us and must neither read nor change. The key is a secret of the store, so that
 //! every process on one store opens what any of them sealed.
 
 use crate::limits::{SEAL_LIFE, SEALED_BYTES_MAX};
@@ -6,15 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
-use onecall_engine::journal::{Journal, JournalError};
+use onecall_engine::journal::Journal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The name of the key in the store.
-const KEPT: &str = "gateway/seal-key";
 const NONCE_BYTES: usize = 24;
 
 /// What a sealed text may be used for; one kind never opens as another.
@@ -77,16 +75,9 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    /// With the key of the store, made if there is none.
-    pub(crate) async fn open(journal: &dyn Journal) -> Result<Self, JournalError> {
-        if let Some(key) = read_key(journal).await? {
-            return Ok(Self::new(key));
-        }
-        let fresh: [u8; 32] = rand::random();
-        let text = Value::from(URL_SAFE_NO_PAD.encode(fresh));
-        journal.keep(KEPT, &text).await?;
-        // Whoever wrote last is right, for all.
-        Ok(Self::new(read_key(journal).await?.unwrap_or(fresh)))
+    /// With a secret of the store, which every process on it has.
+    pub(crate) fn of(journal: &dyn Journal) -> Self {
+        Self::new(journal.secret("gateway 1"))
     }
 
     fn new(key: [u8; 32]) -> Self {
@@ -123,15 +114,6 @@ impl Sealer {
         let text = self.cipher.decrypt(&XNonce::from(nonce), payload).ok()?;
         serde_json::from_slice(&text).ok()
     }
-}
-
-async fn read_key(journal: &dyn Journal) -> Result<Option<[u8; 32]>, JournalError> {
-    let kept = journal.kept(KEPT).await?;
-    let decoded = kept
-        .as_ref()
-        .and_then(Value::as_str)
-        .and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-    Ok(decoded.and_then(|bytes| bytes.try_into().ok()))
 }
 
 /// Seconds since the Unix epoch.

@@ -4,7 +4,6 @@
 use crate::auth::Principal;
 use crate::interrupt::{Closing, InFlight, Watch};
 use crate::observe::Counts;
-use crate::options::ServeError;
 use crate::raw::RawRequest;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
@@ -73,22 +72,21 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Shared {
-    pub(crate) async fn new(runtime: Runtime, setup: Setup<'_>) -> Result<Self, ServeError> {
-        let sealer = Sealer::open(&**runtime.journal()).await;
-        Ok(Self {
+    pub(crate) fn new(runtime: Runtime, setup: Setup<'_>) -> Self {
+        Self {
             server_info: json!({ "name": runtime.name(), "version": setup.version }),
+            sealer: Sealer::of(&**runtime.journal()),
             runtime,
             connection: setup.connection,
             sessions: Sessions::new(),
             answering: TaskTracker::new(),
             stop: setup.stop,
             leaving: CancellationToken::new(),
-            sealer: sealer.map_err(ServeError::Store)?,
             patience: setup.patience,
             base: setup.base,
             counts: Counts::default(),
             settled: OnceCell::new(),
-        })
+        }
     }
 
     /// The first list waits a moment for backends that are still connecting.

@@ -47,7 +47,7 @@ pub async fn serve_lines(
         base: None,
         stop,
     };
-    let shared = Arc::new(Shared::new(runtime.clone(), setup).await?);
+    let shared = Arc::new(Shared::new(runtime.clone(), setup));
     let ended = CancellationToken::new();
     let _ends = ended.clone().drop_guard();
     tokio::spawn(shared.sessions.clone().follow(runtime, ended.clone()));

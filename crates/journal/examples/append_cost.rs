@@ -114,6 +114,7 @@ async fn one_run(journal: &dyn Journal, load: Load, name: &str) -> anyhow::Resul
         labels: BTreeMap::new(),
         client_key: None,
         retry_of: None,
+        sensitive: false,
         at: now(),
         mark: mark(Phase::Running),
     };

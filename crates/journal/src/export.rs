@@ -1,5 +1,5 @@
 //! A run as one JSON text, with its plan, events and values, to be looked at or imported elsewhere.
-//! Works over any store. What to show of sensitive values is left to the caller.
+//! Works over any store. What to show of sensitive values is for the caller, who hands over what may be seen.
 
 use crate::limits;
 use crate::record;
@@ -7,6 +7,7 @@ use onecall_engine::event::Event;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Journal, JournalError, Mark, NewRun, StoredRun, Summary};
 use onecall_workflow::policy::Durability;
+use onecall_workflow::stored::read_plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ struct Exported {
     durability: Durability,
     plan_hash: String,
     plan: Value,
+    /// Sensitive values are not in it.
+    #[serde(default)]
+    masked: bool,
     events: Vec<Event>,
 }
 
@@ -42,15 +46,14 @@ pub enum ImportError {
     TooNew { found: u32 },
     #[error("the text is too long or too deeply nested to be an exported run")]
     TooLong,
+    #[error("the run has not ended and lacks its sensitive values; export it with --reveal")]
+    Masked,
     #[error(transparent)]
     Store(#[from] JournalError),
 }
 
-/// The run as text. `None`: there is no such run.
-pub async fn export(journal: &dyn Journal, run: &RunId) -> Result<Option<String>, JournalError> {
-    let Some(stored) = journal.load(run).await? else {
-        return Ok(None);
-    };
+/// The run as text.
+pub fn export(stored: StoredRun, masked: bool) -> Result<String, serde_json::Error> {
     let StoredRun {
         summary,
         plan,
@@ -58,27 +61,28 @@ pub async fn export(journal: &dyn Journal, run: &RunId) -> Result<Option<String>
         durability,
         events,
     } = stored;
-    let unreadable = |error: serde_json::Error| JournalError::Unreadable {
-        run: run.clone(),
-        reason: error.to_string(),
-    };
     let exported = Exported {
         format: FORMAT.to_owned(),
         version: VERSION,
         run: summary,
         durability,
         plan_hash,
-        plan: record::parse(plan.as_bytes()).map_err(unreadable)?,
+        plan: record::parse(plan.as_bytes())?,
+        masked,
         events,
     };
-    let text = serde_json::to_string_pretty(&exported).map_err(unreadable)?;
-    Ok(Some(text))
+    serde_json::to_string_pretty(&exported)
 }
 
 /// Stores an exported run under its own id. An unfinished one is parked without a time to wake: nothing of it
 /// happens here before somebody tells it to.
 pub async fn import(journal: &dyn Journal, text: &str) -> Result<RunId, ImportError> {
     let exported = read(text)?;
+    if exported.masked && !exported.run.phase.is_ended() {
+        return Err(ImportError::Masked);
+    }
+    let plan = exported.plan.to_string();
+    let sensitive = read_plan(&plan).is_ok_and(|plan| plan.is_sensitive());
     let Summary {
         id,
         workflow,
@@ -99,13 +103,14 @@ pub async fn import(journal: &dyn Journal, text: &str) -> Result<RunId, ImportEr
         workflow,
         version,
         plan_hash: exported.plan_hash,
-        plan: Arc::from(exported.plan.to_string()),
+        plan: Arc::from(plan),
         durability: exported.durability,
         principal,
         tenant,
         labels,
         client_key,
         retry_of,
+        sensitive,
         at: created,
         mark: Mark {
             phase,
@@ -171,6 +176,10 @@ mod tests {
         MemoryStore::default().open(at(0), Duration::from_secs(10))
     }
 
+    async fn load(journal: &MemoryJournal) -> StoredRun {
+        journal.load(&id("a")).await.unwrap().unwrap()
+    }
+
     #[tokio::test]
     async fn an_imported_run_is_the_exported_one() {
         let one = journal();
@@ -183,7 +192,7 @@ mod tests {
             .await
             .unwrap();
         one.append(ending("a", 2, 7)).await.unwrap();
-        let text = export(&one, &id("a")).await.unwrap().unwrap();
+        let text = export(load(&one).await, false).unwrap();
 
         let two = journal();
         assert_eq!(import(&two, &text).await.unwrap(), id("a"));
@@ -200,14 +209,16 @@ mod tests {
         assert_eq!(after.plan, before.plan);
         assert_eq!(after.summary.phase, before.summary.phase);
         assert_eq!(after.summary.created, before.summary.created);
-        assert!(export(&one, &id("x")).await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn an_unfinished_run_does_nothing_until_it_is_told() {
         let one = journal();
         one.create(new_run("a"), vec![note("0")]).await.unwrap();
-        let text = export(&one, &id("a")).await.unwrap().unwrap();
+        let masked = export(load(&one).await, true).unwrap();
+        let refused = import(&journal(), &masked).await.unwrap_err().to_string();
+        assert!(refused.contains("--reveal"), "{refused}");
+        let text = export(load(&one).await, false).unwrap();
         let store = MemoryStore::default();
         import(&store.open(at(0), Duration::from_secs(10)), &text)
             .await

@@ -9,6 +9,7 @@ mod memory;
 mod open;
 mod owner;
 mod record;
+mod seal;
 mod sqlite;
 #[cfg(test)]
 mod suite;
@@ -16,4 +17,5 @@ mod suite;
 pub use export::{ImportError, export, import};
 pub use memory::{MemoryJournal, MemoryStore};
 pub use open::{OpenStoreError, Options, Retention, open};
+pub use seal::{SealKey, SealKeyError};
 pub use sqlite::{Counts, SqliteJournal};

@@ -4,6 +4,7 @@
 mod state;
 
 use crate::open::Retention;
+use crate::seal::{SealKey, Sealer};
 use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
@@ -17,15 +18,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A store in memory. It is shared by all openers that were opened on it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
+    /// Nothing of it reaches a disk; only its secrets are asked for.
+    sealer: Arc<Sealer>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new(Retention::default())
+    }
 }
 
 impl MemoryStore {
     pub fn new(retention: Retention) -> Self {
         Self {
             state: Arc::new(Mutex::new(State::new(retention))),
+            sealer: Arc::new(Sealer::new(SealKey::random())),
         }
     }
 
@@ -141,6 +151,10 @@ impl Journal for MemoryJournal {
 
     fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, JournalError>> {
         self.answer(move |state, _| Ok(state.kept(name)))
+    }
+
+    fn secret(&self, purpose: &str) -> [u8; 32] {
+        self.store.sealer.secret(purpose)
     }
 
     fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {

@@ -1,5 +1,6 @@
 //! Opening a store: where it lies, how long a lease holds, what is kept, and what may go wrong.
 
+use crate::seal::{SealKey, SealKeyError};
 use crate::sqlite;
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::Journal;
@@ -17,6 +18,8 @@ pub struct Options {
     pub retention: Retention,
     /// The store refuses to grow beyond this.
     pub bytes_max: Option<u64>,
+    /// What sensitive values are sealed with. `None`: the key in the file beside the store, made where there is none.
+    pub seal_key: Option<SealKey>,
 }
 
 impl Options {
@@ -27,6 +30,7 @@ impl Options {
             lease: Duration::from_secs(10),
             retention: Retention::default(),
             bytes_max: None,
+            seal_key: None,
         }
     }
 }
@@ -84,6 +88,12 @@ pub enum OpenStoreError {
         version: u64,
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("cannot seal what the store `{path}` holds")]
+    Key {
+        path: PathBuf,
+        #[source]
+        cause: SealKeyError,
     },
     #[error("cannot start a thread for the store")]
     Thread(#[source] std::io::Error),

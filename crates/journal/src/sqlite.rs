@@ -18,18 +18,21 @@ use crate::inbox::Kind;
 use crate::limits;
 use crate::open::{OpenStoreError, Options, Retention};
 use crate::record::{self, Encoded};
+use crate::seal::{self, Sealer};
 use futures::future::BoxFuture;
-use onecall_engine::event::Event;
+use onecall_engine::event::{Event, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
     Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
 };
+use onecall_workflow::coerce::is_marked;
 use onecall_workflow::policy::Durability;
-use read::Reader;
+use read::{Loaded, Reader};
 use serde_json::Value;
 use session::{Addition, Creation, Session, WriteError};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 use writer::{Counters, Job, Nudge, Task, Weight, Writer, stopped, store_error};
@@ -40,6 +43,9 @@ type Read = Box<dyn FnOnce(&Reader) + Send>;
 #[derive(Debug)]
 pub struct SqliteJournal {
     retention: Retention,
+    sealer: Arc<Sealer>,
+    /// Runs that were created or claimed here and whose events are sealed.
+    sealed: Mutex<BTreeSet<RunId>>,
     counters: Arc<Counters>,
     /// Always there until the journal is dropped.
     queue: Option<mpsc::Sender<Box<dyn Job>>>,
@@ -67,13 +73,23 @@ impl SqliteJournal {
             lease,
             retention,
             bytes_max,
+            seal_key,
         } = options;
         let failed = |cause| schema::open_error(&path, cause);
         let connection = schema::prepare(&path, bytes_max)?;
+        let key = match seal_key {
+            Some(key) => Ok(key),
+            None => seal::read_or_make(&path),
+        };
+        let sealer = Arc::new(Sealer::new(key.map_err(|cause| OpenStoreError::Key {
+            path: path.clone(),
+            cause,
+        })?));
         let me = owners::join(&connection, lease, now).map_err(failed)?;
         let reader = Reader {
             connection: schema::connect(&path).map_err(failed)?,
             me: me.clone(),
+            sealer: Arc::clone(&sealer),
         };
         let (queue, queued) = mpsc::channel(limits::QUEUE_MAX);
         let (reads, mut reading) = mpsc::channel::<Read>(limits::QUEUE_MAX);
@@ -92,6 +108,7 @@ impl SqliteJournal {
             queue: queued,
             nudge,
             counters: Arc::clone(&counters),
+            sealer: Arc::clone(&sealer),
             cache: session::Cache::default(),
             flushing: false,
             bytes_since_checkpoint: 0,
@@ -107,6 +124,8 @@ impl SqliteJournal {
         ];
         Ok(Self {
             retention,
+            sealer,
+            sealed: Mutex::default(),
             counters,
             queue: Some(queue),
             reads: Some(reads),
@@ -166,15 +185,31 @@ impl SqliteJournal {
     }
 
     /// Short events are encoded here; long ones would hold up an async thread and are encoded beside it.
-    async fn encode(&self, events: Vec<Event>) -> Result<(Vec<Event>, Encoded), JournalError> {
-        if let Some(encoded) = record::encode_short(&events) {
+    async fn encode(
+        &self,
+        run: &RunId,
+        events: Vec<Event>,
+    ) -> Result<(Vec<Event>, Encoded), JournalError> {
+        let asks = events.iter().any(asks_for_a_secret);
+        let is_sealed = asks || self.sealed().contains(run);
+        if asks {
+            self.sealed().insert(run.clone());
+        }
+        let seal = is_sealed.then(|| self.sealer.of(run));
+        if let Some(encoded) = record::encode_short(&events, seal) {
             return Ok((events, encoded));
         }
+        let (sealer, run) = (Arc::clone(&self.sealer), run.clone());
         self.read(move |_| {
-            let encoded = record::encode(&events).map_err(unwritable)?;
+            let seal = is_sealed.then(|| sealer.of(&run));
+            let encoded = record::encode(&events, seal).map_err(unwritable)?;
             Ok((events, encoded))
         })
         .await
+    }
+
+    fn sealed(&self) -> MutexGuard<'_, BTreeSet<RunId>> {
+        self.sealed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn create_run(&self, run: NewRun, events: Vec<Event>) -> Result<(), JournalError> {
@@ -183,7 +218,10 @@ impl SqliteJournal {
             Durability::Async => false,
             Durability::Sync => true,
         };
-        let (events, encoded) = self.encode(events).await?;
+        if run.sensitive {
+            self.sealed().insert(run.id.clone());
+        }
+        let (events, encoded) = self.encode(&run.id, events).await?;
         let weight = Weight {
             bytes: encoded.bytes() + run.plan.len(),
             flush,
@@ -206,11 +244,12 @@ impl SqliteJournal {
             .iter()
             .filter_map(|event| Kind::settled_by(&event.what))
             .collect();
-        let (_, events) = self.encode(append.events).await?;
+        let (_, events) = self.encode(&append.run, append.events).await?;
         let weight = Weight {
             bytes: events.bytes(),
             flush,
         };
+        let ended = append.mark.phase.is_ended().then(|| append.run.clone());
         let addition = Addition {
             run: append.run,
             first: append.first,
@@ -222,7 +261,12 @@ impl SqliteJournal {
         self.write("append to", weight, move |session| {
             session.append(&addition)
         })
-        .await
+        .await?;
+        // What may still come is a note without values.
+        if let Some(run) = ended {
+            self.sealed().remove(&run);
+        }
+        Ok(())
     }
 
     async fn claim_run(
@@ -239,7 +283,14 @@ impl SqliteJournal {
         if !ours {
             return Ok(None);
         }
-        let loaded = self.load(run).await;
+        let wanted = run.clone();
+        let loaded = self.read(move |reader| reader.load(&wanted)).await;
+        if let Ok(Some(Loaded {
+            is_sealed: true, ..
+        })) = &loaded
+        {
+            self.sealed().insert(run.clone());
+        }
         if let Err(JournalError::Unreadable { .. }) = &loaded {
             let held = run.clone();
             self.write("hold a run of", Weight::default(), move |session| {
@@ -247,7 +298,7 @@ impl SqliteJournal {
             })
             .await?;
         }
-        loaded
+        Ok(loaded?.map(|loaded| loaded.run))
     }
 
     async fn tell_run(&self, command: Command) -> Result<(), JournalError> {
@@ -259,6 +310,7 @@ impl SqliteJournal {
             });
         }
         let kind = Kind::of(&command.what);
+        let what = record::seal_text(&what, self.sealer.of(&command.run));
         // A person's word is worth a flush, whatever the run is worth.
         let weight = Weight {
             bytes: what.len(),
@@ -268,6 +320,17 @@ impl SqliteJournal {
             session.tell(&command.run, kind, &what)
         })
         .await
+    }
+}
+
+/// What a backend asks is known only when it is asked.
+fn asks_for_a_secret(event: &Event) -> bool {
+    match &event.what {
+        What::QuestionAsked {
+            schema: Some(schema),
+            ..
+        } => is_marked(schema),
+        _ => false,
     }
 }
 
@@ -314,7 +377,7 @@ impl Journal for SqliteJournal {
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
         let run = run.clone();
-        Box::pin(self.read(move |reader| reader.load(&run)))
+        Box::pin(self.read(move |reader| Ok(reader.load(&run)?.map(|loaded| loaded.run))))
     }
 
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>> {
@@ -417,6 +480,10 @@ impl Journal for SqliteJournal {
             // A kept value is a copy of something: one that cannot be read is one that is not there.
             Ok(text.and_then(|text| record::parse(text.as_bytes()).ok()))
         }))
+    }
+
+    fn secret(&self, purpose: &str) -> [u8; 32] {
+        self.sealer.secret(purpose)
     }
 
     fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {

@@ -391,6 +391,7 @@ async fn start(
             labels: request.labels.clone(),
             client_key: request.client_key.clone(),
             retry_of: None,
+            sensitive: plan.is_sensitive,
             at,
             mark: state.mark(),
         };

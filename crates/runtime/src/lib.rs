@@ -19,6 +19,7 @@ pub mod retry;
 pub mod runs;
 pub mod runtime;
 pub mod saved;
+pub mod sensitive;
 pub mod sources;
 pub mod tend;
 mod trace;

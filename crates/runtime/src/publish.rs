@@ -69,6 +69,8 @@ pub struct BoundPlan {
     pub plan: Arc<Plan>,
     pub text: Arc<str>,
     pub hash: String,
+    /// It has values that must not be shown.
+    pub is_sensitive: bool,
 }
 
 /// A workflow that cannot be called, and why.
@@ -269,6 +271,7 @@ fn is_taken_everywhere(name: &str) -> bool {
 fn stored_plan(plan: Plan) -> BoundPlan {
     let (text, hash) = stored::write_plan(&plan);
     BoundPlan {
+        is_sensitive: plan.is_sensitive(),
         plan: Arc::new(plan),
         text: text.into(),
         hash,

@@ -170,6 +170,7 @@ impl Retry<'_> {
             labels: summary.labels.clone(),
             client_key: None,
             retry_of: Some(old.run),
+            sensitive: old.plan.is_sensitive(),
             at,
             mark: state.mark(),
         };

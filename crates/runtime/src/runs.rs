@@ -1,5 +1,6 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
+use crate::sensitive::Masker;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
@@ -112,6 +113,8 @@ pub(crate) struct Telling {
     standing: watch::Sender<Standing>,
     seen: broadcast::Sender<Arc<Seen>>,
     steps: Arc<[String]>,
+    /// Where the run has values that must not be shown.
+    masker: Option<Mutex<Masker>>,
 }
 
 /// A run's sending and receiving ends.
@@ -130,6 +133,7 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
         standing: standing_sender,
         seen: seen.clone(),
         steps,
+        masker: Masker::of_state(state).map(Mutex::new),
     };
     Channels {
         live: LiveRun {
@@ -145,9 +149,16 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
 
 impl Observer for Telling {
     fn saw(&self, state: &State, events: &[Event]) {
+        let mut events = events.to_vec();
+        if let Some(masker) = &self.masker {
+            let mut masker = masker.lock().unwrap_or_else(PoisonError::into_inner);
+            for event in &mut events {
+                masker.cover_event(event);
+            }
+        }
         let seen = Seen {
             run: state.run.clone(),
-            events: events.to_vec(),
+            events,
             steps: Arc::clone(&self.steps),
         };
         // Nobody listening is no fault.
@@ -160,7 +171,7 @@ pub(crate) fn standing_of(state: &State) -> Standing {
     let questions = state.questions.iter().map(|(step, question)| Asked {
         step: state.step_name(*step).to_owned(),
         round: question.round,
-        message: question.message.clone(),
+        message: crate::sensitive::masked_text(state, &question.message),
         schema: question.schema.clone(),
         url: question.url.clone(),
     });

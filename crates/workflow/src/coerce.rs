@@ -18,7 +18,7 @@ mod validators;
 pub(crate) use convert::number_text;
 pub use graph::is_sensitive;
 pub use schema_fault::SchemaFault;
-pub use sensitive::{MASK, mask};
+pub use sensitive::{MASK, is_marked, mask};
 
 use analysis::Analysis;
 use fit::Walk;

@@ -2,10 +2,10 @@
 //! coercers travel with the plan, and a run is pinned to the plan's stored form.
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
-use crate::coerce::Coercer;
+use crate::coerce::{Coercer, is_marked};
 use crate::derive;
 use crate::name::{BackendName, StepName, ToolName};
-use crate::step::Step;
+use crate::step::{Action, Step};
 use crate::workflow::Workflow;
 use onecall_mcp::Hints;
 use onecall_source::Place;
@@ -123,7 +123,25 @@ impl Plan {
         &self.workflow.steps[index]
     }
 
+    /// Whether a schema of its parameters, tools or questions marks values that must not be shown.
+    pub fn is_sensitive(&self) -> bool {
+        let tools = self.tools.iter().flatten();
+        let tools = tools.flat_map(|tool| [Some(tool.input.schema()), tool.output_schema.as_ref()]);
+        let asked = self.workflow.steps.iter().filter_map(asked);
+        let mut schemas = tools.flatten().chain(asked).chain([&self.workflow.inputs]);
+        schemas.any(is_marked)
+    }
+
     pub fn tool(&self, index: usize) -> Option<&Arc<BoundTool>> {
         self.tools.get(index).and_then(Option::as_ref)
+    }
+}
+
+/// The schema of the question that a step puts.
+fn asked(step: &Step) -> Option<&Value> {
+    match &step.action {
+        Action::Ask(ask) => ask.schema.as_ref(),
+        Action::Each(each) => asked(&each.body),
+        Action::Call(_) => None,
     }
 }

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use onecall_engine::event::{AnswerAction, Resolution};
 use onecall_engine::identity::{RunId, Slot};
 use onecall_engine::journal::{Command, Filter, Journal, Order, StoredRun};
+use onecall_runtime::sensitive::masked;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -57,6 +58,11 @@ async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
         (Some(_), Some(_)) => bail!("several runs begin with `{word}`; give more of the id"),
         (None, _) => bail!("no run `{word}` is in the store; `onecall runs list` shows what is"),
     }
+}
+
+/// The run that a word means, as it may be shown.
+async fn look(journal: &dyn Journal, word: &str) -> anyhow::Result<StoredRun> {
+    Ok(masked(load(journal, word).await?)?)
 }
 
 /// The run that a word means, as it is stored.

@@ -11,6 +11,7 @@ mod guides;
 mod reload;
 mod render;
 mod runs;
+mod sensitive;
 mod servers;
 mod setup;
 mod skeleton;

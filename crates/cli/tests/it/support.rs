@@ -29,6 +29,7 @@ pub(crate) fn onecall(home: &Path, words: &[&str]) -> Command {
         .env("XDG_STATE_HOME", home)
         .env("NO_COLOR", "1")
         .env_remove("ONECALL_STORE")
+        .env_remove("ONECALL_SEAL_KEY")
         .stdin(Stdio::null());
     command
 }

@@ -3,8 +3,9 @@
 mod golden;
 
 use super::*;
+use crate::seal::{SealKey, Sealer};
 use onecall_engine::event::{Outcome, What};
-use onecall_engine::identity::CallId;
+use onecall_engine::identity::{CallId, RunId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +25,23 @@ fn returned(value: Value) -> Event {
 }
 
 fn check(events: &[Event]) -> Encoded {
-    let encoded = encode(events).unwrap();
+    let run = RunId::new("a");
+    let sealer = Sealer::new(SealKey::from([7; 32]));
+    let sealed = check_with(events, Some(sealer.of(&run)), sealer.of(&run));
+    assert!(is_sealed(&sealed.lines) || events.is_empty());
+    let encoded = check_with(events, None, sealer.of(&run));
+    assert!(!is_sealed(&encoded.lines));
+    encoded
+}
+
+fn check_with(events: &[Event], seal: Option<Seal<'_>>, opens: Seal<'_>) -> Encoded {
+    let encoded = encode(events, seal).unwrap();
     let store: BTreeMap<Hash, Vec<u8>> = encoded
         .values
         .iter()
         .map(|value| (value.hash, value.body.clone()))
         .collect();
-    let decoded = decode::<DecodeError>(FORM, &encoded.lines, &mut |hash| {
+    let decoded = decode::<DecodeError>(FORM, &encoded.lines, opens, &mut |hash| {
         Ok(store.get(&hash).cloned())
     })
     .unwrap();
@@ -41,7 +52,10 @@ fn check(events: &[Event]) -> Encoded {
 #[test]
 fn short_events_are_encoded_the_same_way_on_both_roads() {
     let events = [returned(json!({"a": [1, 2.5, null, "x\ny"]}))];
-    assert_eq!(encode_short(&events).unwrap().lines, check(&events).lines);
+    assert_eq!(
+        encode_short(&events, None).unwrap().lines,
+        check(&events).lines
+    );
 }
 
 #[test]
@@ -49,7 +63,7 @@ fn a_long_text_stands_apart_once_and_its_surroundings_stay() {
     let text = "x".repeat(INLINE_BYTES_MAX + 1);
     let value = json!({"content": [{"type": "text", "text": text}], "a~/b": {"same": text}});
     let event = returned(value);
-    assert!(encode_short(std::slice::from_ref(&event)).is_none());
+    assert!(encode_short(std::slice::from_ref(&event), None).is_none());
     let encoded = check(&[event.clone(), event]);
     assert!(encoded.lines.len() < 1_000);
     assert_eq!(encoded.values.len(), 4);
@@ -98,14 +112,25 @@ fn depth_beyond_the_limit_for_outside_text_is_read_back() {
 #[test]
 fn what_cannot_be_read_is_named() {
     let mut nothing = |_| Ok(None);
-    let fault = decode::<DecodeError>(9, b"", &mut nothing).unwrap_err();
+    let run = RunId::new("a");
+    let sealer = Sealer::new(SealKey::from([7; 32]));
+    let seal = sealer.of(&run);
+    let fault = decode::<DecodeError>(9, b"", seal, &mut nothing).unwrap_err();
     assert!(fault.to_string().contains("form 9"), "{fault}");
-    let fault = decode::<DecodeError>(FORM, b"{\"at\":1}\n", &mut nothing).unwrap_err();
+    let fault = decode::<DecodeError>(FORM, b"{\"at\":1}\n", seal, &mut nothing).unwrap_err();
     assert!(fault.to_string().contains("event 0"), "{fault}");
-    let encoded = encode(&[returned(json!("x".repeat(INLINE_BYTES_MAX + 1)))]).unwrap();
-    let fault = decode::<DecodeError>(FORM, &encoded.lines, &mut nothing).unwrap_err();
+    let encoded = encode(&[returned(json!("x".repeat(INLINE_BYTES_MAX + 1)))], None).unwrap();
+    let fault = decode::<DecodeError>(FORM, &encoded.lines, seal, &mut nothing).unwrap_err();
     assert!(
         matches!(fault, DecodeError::Missing { index: 0 }),
         "{fault}"
+    );
+    let sealed = encode(&[returned(json!(1))], Some(seal)).unwrap();
+    let other = Sealer::new(SealKey::from([8; 32]));
+    let fault = decode::<DecodeError>(FORM, &sealed.lines, other.of(&run), &mut nothing);
+    let fault = fault.unwrap_err().to_string();
+    assert_eq!(
+        fault,
+        "event 0 is sealed with another key than that of this store"
     );
 }

@@ -2,8 +2,9 @@
 //! stands in its place, and a list of places beside it says what belongs there; so nothing a user can write is
 //! mistaken for a reference.
 
-use super::DecodeError;
+use super::{DecodeError, SEALED};
 use crate::limits::INLINE_BYTES_MAX;
+use crate::seal::Seal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,7 +16,7 @@ pub(crate) type Hash = [u8; 32];
 #[derive(Clone, Debug)]
 pub(crate) struct BigValue {
     pub(crate) hash: Hash,
-    /// JSON, or a split line when parts of it are stored apart in turn.
+    /// JSON, or a split line when parts of it are stored apart in turn; sealed where its run is.
     pub(crate) body: Vec<u8>,
 }
 
@@ -43,12 +44,14 @@ pub(super) fn is_split(line: &[u8]) -> bool {
 /// Writes `value` as a line without its long parts and adds those to `values`.
 pub(super) fn split(
     mut value: Value,
+    seal: Option<Seal<'_>>,
     values: &mut Vec<BigValue>,
     line: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
     let mut splitter = Splitter {
         pointer: String::new(),
         parts: Vec::new(),
+        seal,
         values,
     };
     splitter.children(&mut value)?;
@@ -68,6 +71,7 @@ struct Splitter<'a> {
     pointer: String,
     /// Parts found so far that nothing above has taken into itself.
     parts: Vec<Part>,
+    seal: Option<Seal<'a>>,
     values: &'a mut Vec<BigValue>,
 }
 
@@ -85,6 +89,9 @@ impl Splitter<'_> {
         }
         let mut body = Vec::with_capacity(bytes);
         write_line(&mut body, value.take(), inner)?;
+        if let Some(seal) = self.seal {
+            body = [&[SEALED], seal.close(&body).as_slice()].concat();
+        }
         let hash: Hash = Sha256::digest(&body).into();
         self.parts.push(Part {
             at: self.pointer.clone(),
@@ -125,12 +132,20 @@ impl Splitter<'_> {
 const NULL_BYTES: usize = 4;
 const NUMBER_BYTES: usize = 12;
 
+/// Where a line stands, and what opens its parts.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) index: usize,
+    pub(super) seal: Seal<'a>,
+}
+
 /// Puts a split line together again.
 pub(super) fn join<E: From<DecodeError>>(
     line: &[u8],
-    index: usize,
+    place: Place<'_>,
     fetch: &mut dyn FnMut(Hash) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<Value, E> {
+    let Place { index, seal } = place;
     let bad = |cause| DecodeError::Value { index, cause };
     let Some(line) = line.strip_prefix(&[MARK]) else {
         return Ok(super::parse(line).map_err(bad)?);
@@ -138,12 +153,15 @@ pub(super) fn join<E: From<DecodeError>>(
     let Split { mut rest, parts } = super::parse(line).map_err(bad)?;
     for part in parts {
         let hash = unhex(&part.hash).ok_or(DecodeError::Missing { index })?;
-        let body = fetch(hash)?.ok_or(DecodeError::Missing { index })?;
-        let value = join(&body, index, fetch)?;
-        let place = rest
+        let mut body = fetch(hash)?.ok_or(DecodeError::Missing { index })?;
+        if let Some(sealed) = body.strip_prefix(&[SEALED]) {
+            body = seal.open(sealed).ok_or(DecodeError::Sealed { index })?;
+        }
+        let value = join(&body, place, fetch)?;
+        let slot = rest
             .pointer_mut(&part.at)
             .ok_or(DecodeError::Missing { index })?;
-        *place = value;
+        *slot = value;
     }
     Ok(rest)
 }

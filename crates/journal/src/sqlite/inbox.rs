@@ -4,6 +4,7 @@ use super::owners::Deaths;
 use super::session::{Session, WriteError};
 use crate::inbox::{self, Kind};
 use crate::limits;
+use crate::record;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Command, JournalError, Order};
 use rusqlite::{OptionalExtension, params};
@@ -60,9 +61,11 @@ impl Session<'_> {
             if !is_free {
                 continue;
             }
-            match serde_json::from_str::<Order>(row.get_ref(4)?.as_str().unwrap_or_default()) {
+            let run = RunId::new(row.get::<_, String>(1)?);
+            let text = row.get_ref(4)?.as_str().unwrap_or_default();
+            let text = record::open_text(text, self.sealer.of(&run)).unwrap_or_default();
+            match serde_json::from_str::<Order>(&text) {
                 Ok(what) => {
-                    let run = RunId::new(row.get::<_, String>(1)?);
                     taken.push(Command { run, what });
                     numbers.push(row.get(0)?);
                 }

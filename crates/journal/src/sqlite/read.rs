@@ -3,6 +3,7 @@
 use super::owners::{Deaths, Me};
 use crate::limits;
 use crate::record::{self, DecodeError, Hash, durability_from, phase_from};
+use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, JournalError, StoredRun, Summary};
@@ -14,6 +15,14 @@ use std::sync::Arc;
 pub(super) struct Reader {
     pub(super) connection: Connection,
     pub(super) me: Me,
+    pub(super) sealer: Arc<Sealer>,
+}
+
+/// A run as it was read.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) run: StoredRun,
+    pub(super) is_sealed: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +39,7 @@ const COLUMNS: &str =
 
 impl Reader {
     /// All that is read of a run is read in one transaction: it may be compacted at any time.
-    pub(super) fn load(&self, run: &RunId) -> Result<Option<StoredRun>, JournalError> {
+    pub(super) fn load(&self, run: &RunId) -> Result<Option<Loaded>, JournalError> {
         let read = || {
             let transaction = self.connection.unchecked_transaction()?;
             let loaded = self.load_inside(run)?;
@@ -46,7 +55,7 @@ impl Reader {
         })
     }
 
-    fn load_inside(&self, run: &RunId) -> Result<Option<StoredRun>, ReadError> {
+    fn load_inside(&self, run: &RunId) -> Result<Option<Loaded>, ReadError> {
         let sql = format!(
             "SELECT {COLUMNS}, plans.hash, plans.plan FROM runs JOIN plans ON plans.number = runs.plan
              WHERE id = ?1"
@@ -64,8 +73,8 @@ impl Reader {
         let Some((listed, durability, plan_hash, plan)) = found else {
             return Ok(None);
         };
-        let events = self.events(listed.number)?;
-        Ok(Some(StoredRun {
+        let (events, is_sealed) = self.events(listed.number, run)?;
+        let run = StoredRun {
             summary: self.complete(listed)?,
             plan: Arc::from(plan),
             plan_hash,
@@ -73,11 +82,15 @@ impl Reader {
             durability: durability_from(&durability)
                 .unwrap_or(onecall_workflow::policy::Durability::Sync),
             events,
-        }))
+        };
+        Ok(Some(Loaded { run, is_sealed }))
     }
 
-    fn events(&self, number: i64) -> Result<Vec<Event>, ReadError> {
+    /// The events, and whether any of them is sealed.
+    fn events(&self, number: i64, run: &RunId) -> Result<(Vec<Event>, bool), ReadError> {
         let mut events = Vec::new();
+        let mut is_sealed = false;
+        let seal = self.sealer.of(run);
         for sql in [
             "SELECT form, events FROM archive WHERE run = ?1",
             "SELECT form, events FROM log WHERE run = ?1 ORDER BY first",
@@ -86,11 +99,13 @@ impl Reader {
             let mut rows = statement.query([number])?;
             while let Some(row) = rows.next()? {
                 let lines = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-                let batch = record::decode(row.get(0)?, lines, &mut |hash| Ok(self.value(hash)?));
+                is_sealed |= record::is_sealed(lines);
+                let form = row.get(0)?;
+                let batch = record::decode(form, lines, seal, &mut |hash| Ok(self.value(hash)?));
                 events.extend(batch.map_err(|error: ReadError| error)?);
             }
         }
-        Ok(events)
+        Ok((events, is_sealed))
     }
 
     fn value(&self, hash: Hash) -> rusqlite::Result<Option<Vec<u8>>> {

@@ -7,6 +7,7 @@
 use super::owners::{Deaths, Me};
 use crate::inbox::Kind;
 use crate::record::{BigValue, Encoded, FORM, durability_text, last_time, phase_from};
+use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{JournalError, Mark, NewRun, Phase};
@@ -54,6 +55,7 @@ impl Known {
 pub(super) struct Session<'a> {
     pub(super) connection: &'a Connection,
     pub(super) me: &'a Me,
+    pub(super) sealer: &'a Sealer,
     pub(super) cache: &'a mut Cache,
     /// Some run has ended and can be compacted.
     pub(super) has_ended: bool,

@@ -9,6 +9,7 @@
 use super::owners::{self, Me};
 use super::session::{Cache, Session, WriteError};
 use crate::limits;
+use crate::seal::Sealer;
 use onecall_engine::journal::JournalError;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
@@ -108,6 +109,7 @@ pub(super) struct Writer {
     pub(super) queue: mpsc::Receiver<Box<dyn Job>>,
     pub(super) nudge: blocking::Sender<Nudge>,
     pub(super) counters: Arc<Counters>,
+    pub(super) sealer: Arc<Sealer>,
     pub(super) cache: Cache,
     pub(super) flushing: bool,
     pub(super) bytes_since_checkpoint: usize,
@@ -160,6 +162,7 @@ impl Writer {
         let mut session = Session {
             connection: &self.connection,
             me: &self.me,
+            sealer: &self.sealer,
             cache: &mut self.cache,
             has_ended: false,
         };

@@ -29,6 +29,7 @@ pub(crate) fn new_run(name: &str) -> NewRun {
         labels: BTreeMap::new(),
         client_key: None,
         retry_of: None,
+        sensitive: false,
         at: at(0),
         mark: mark(Phase::Running),
     }

@@ -34,6 +34,7 @@ fn left_behind(plan: &str) -> NewRun {
         labels: BTreeMap::new(),
         client_key: None,
         retry_of: None,
+        sensitive: false,
         at: now(),
         mark: Mark {
             phase: Phase::Running,

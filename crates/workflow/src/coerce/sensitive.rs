@@ -2,13 +2,27 @@
 //! Every branch that might apply counts, and what cannot be told apart is hidden.
 
 use super::Coercer;
-use super::graph::{Graph, NodeId};
+use super::graph::{Graph, NodeId, is_sensitive};
 use super::limits;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What is shown in place of a sensitive value.
 pub const MASK: &str = "•••";
+
+/// Whether any part of a schema marks a value as sensitive. Looks only, and compiles nothing.
+pub fn is_marked(schema: &Value) -> bool {
+    let mut parts = vec![schema];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Object(object) if is_sensitive(object) => return true,
+            Value::Object(object) => parts.extend(object.values()),
+            Value::Array(items) => parts.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    false
+}
 
 /// Replaces the values that the schema marks as sensitive.
 pub fn mask(schema: &Value, value: &mut Value) {

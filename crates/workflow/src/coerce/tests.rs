@@ -416,6 +416,24 @@ fn faults_do_not_quote_secrets() {
 }
 
 #[test]
+fn marks_are_found_wherever_they_stand() {
+    let items = json!({"type": "array", "items": {"properties": {"pin": {"x-sensitive": true}}}});
+    let local = json!({"$defs": {"secret": {"format": "password"}}, "$ref": "#/$defs/secret"});
+    for (schema, expected) in [
+        (json!({"writeOnly": true}), true),
+        (items, true),
+        (local, true),
+        (
+            json!({"properties": {"pin": {"writeOnly": false, "format": "date"}}}),
+            false,
+        ),
+        (json!(true), false),
+    ] {
+        assert_eq!(super::is_marked(&schema), expected, "{schema}");
+    }
+}
+
+#[test]
 fn sensitive_values_are_listed_and_masked() {
     let schema = json!({
         "$defs": {"secret": {"type": "string", "format": "password"}},

@@ -1,21 +1,20 @@
 //! `runs export` and `runs import`: a run as one JSON text, from one store to another.
 
-use super::{find, open};
+use super::{load, open};
 use crate::args::{RunsExportArgs, RunsImportArgs};
 use crate::exit::Exit;
 use crate::input::read_text;
 use crate::{print, wire};
-use anyhow::bail;
+use onecall_runtime::sensitive::masked;
 
 /// Limit: bytes of an exported run.
 const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let run = find(&*journal, &args.run).await?;
-    let Some(text) = onecall_journal::export(&*journal, &run).await? else {
-        bail!("run `{run}` is gone");
-    };
+    let stored = load(&*journal, &args.run).await?;
+    let stored = if args.reveal { stored } else { masked(stored)? };
+    let text = onecall_journal::export(stored, !args.reveal)?;
     print::out(text.trim_end());
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
 //! `runs diff`: what differs between two runs, as lines or as JSON.
 
-use super::{load, open};
+use super::{look, open};
 use crate::args::RunsStoreArgs;
 use crate::exit::Exit;
 use crate::print;
@@ -23,8 +23,8 @@ pub(crate) struct DiffArgs {
 
 pub(super) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let a = history::of(&load(&*journal, &args.a).await?)?;
-    let b = history::of(&load(&*journal, &args.b).await?)?;
+    let a = history::of(&look(&*journal, &args.a).await?)?;
+    let b = history::of(&look(&*journal, &args.b).await?)?;
     let difference = compare(&a, &b);
     if args.json {
         let told = json!({ "a": a.summary.id, "b": b.summary.id, "difference": difference });

@@ -8,6 +8,7 @@ use crate::progress::sign;
 use clap::Args;
 use onecall_engine::event::Status;
 use onecall_runtime::retry::{Fate, prepare};
+use onecall_runtime::sensitive::masked;
 use serde_json::json;
 
 #[derive(Debug, Args)]
@@ -31,7 +32,8 @@ pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
     let stored = load(&*journal, &args.run).await?;
     let old = stored.summary.id.clone();
     let retry = prepare(&stored, args.from.as_deref())?;
-    let steps = retry.steps.clone();
+    let shown = masked(stored.clone())?;
+    let steps = prepare(&shown, args.from.as_deref())?.steps;
     let new = if args.yes {
         Some(retry.make(&*journal).await?)
     } else {

@@ -3,7 +3,7 @@
 
 mod tree;
 
-use super::{load, open};
+use super::{look, open};
 use crate::args::RunsShowArgs;
 use crate::exit::Exit;
 use crate::print;
@@ -19,7 +19,7 @@ const VALUE_CHARACTERS_MAX: usize = 160;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let stored = load(&*journal, &args.run).await?;
+    let stored = look(&*journal, &args.run).await?;
     if args.events {
         return show_events(&stored.events, args.json);
     }

@@ -8,6 +8,7 @@ use crate::{print, wire};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
 use onecall_runtime::runs::{Seen, names_of};
+use onecall_runtime::sensitive::masked;
 use onecall_runtime::tend::fold;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
         let Some(stored) = journal.load(&run).await? else {
             bail!("run `{run}` is gone");
         };
+        let stored = masked(stored)?;
         if stored.events.len() > shown {
             let steps = names_of(&fold(&run, &stored)?);
             let events = stored.events[shown..].to_vec();

@@ -3,9 +3,10 @@
 
 use crate::open::{Options, open};
 use crate::record::{DecodeError, FORM, decode, encode};
+use crate::seal::{SealKey, Sealer};
 use crate::suite::samples::{append, at, cancel, ending, id, new_run, note, returned};
 use onecall_engine::event::Event;
-use onecall_engine::identity::Timestamp;
+use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Phase};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -25,7 +26,9 @@ fn is_writing() -> bool {
 /// Events of every kind and with every kind of part, as the first version wrote them.
 fn every_kind() -> Vec<Event> {
     let lines = std::fs::read(place("events.jsonl")).unwrap();
-    decode::<DecodeError>(FORM, &lines, &mut |_| Ok(None)).unwrap()
+    let run = RunId::new("a");
+    let sealer = Sealer::new(key());
+    decode::<DecodeError>(FORM, &lines, sealer.of(&run), &mut |_| Ok(None)).unwrap()
 }
 
 #[test]
@@ -35,7 +38,7 @@ fn golden_events_are_read_and_written_as_ever() {
     assert_eq!(kinds.len(), 19, "{kinds:?}");
     // Whatever were lost in reading would be missing here.
     assert_eq!(
-        String::from_utf8(encode(&events).unwrap().lines).unwrap(),
+        String::from_utf8(encode(&events, None).unwrap().lines).unwrap(),
         std::fs::read_to_string(place("events.jsonl")).unwrap()
     );
 }
@@ -64,14 +67,26 @@ async fn fill(journal: &Arc<dyn Journal>) {
         .unwrap();
 }
 
+/// The key lies beside no golden file, so it is given.
+fn key() -> SealKey {
+    SealKey::from([7; 32])
+}
+
+fn options(path: &Path, now: Timestamp) -> Options {
+    Options {
+        seal_key: Some(key()),
+        ..Options::new(path, now)
+    }
+}
+
 async fn write_store(file: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    let journal = open(Options::new(&path, at(0))).unwrap();
+    let journal = open(options(&path, at(0))).unwrap();
     fill(&journal).await;
     drop(journal);
     // Compacted on the next opening; nothing of the machine that wrote it stays.
-    let journal = open(Options::new(&path, at(0))).unwrap();
+    let journal = open(options(&path, at(0))).unwrap();
     let sql = rusqlite::Connection::open(&path).unwrap();
     let is_compacted = || -> bool {
         sql.query_row("SELECT EXISTS (SELECT 1 FROM archive)", [], |row| {
@@ -103,7 +118,7 @@ async fn golden_store_is_resumed() {
     let path = folder.path().join("runs.db");
     std::fs::copy(&file, &path).unwrap();
     let now: Timestamp = at(6);
-    let journal = open(Options::new(&path, now)).unwrap();
+    let journal = open(options(&path, now)).unwrap();
 
     let finished = journal.load(&id("finished")).await.unwrap().unwrap();
     assert_eq!(finished.events.len(), 4);

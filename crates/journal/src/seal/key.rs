@@ -1,0 +1,144 @@
+//! The key of a store: given as text, or kept in a file beside the store that is made once, whoever comes first.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Limit: a key file that is longer than this holds no key.
+const FILE_BYTES_MAX: u64 = 1024;
+
+/// What a store is sealed with.
+#[derive(Clone)]
+pub struct SealKey([u8; 32]);
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SealKey(…)")
+    }
+}
+
+impl From<[u8; 32]> for SealKey {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SealKeyError {
+    #[error("a seal key is 32 bytes in base64, as `openssl rand -base64 32` prints them")]
+    Text,
+    #[error(
+        "`{path}` holds no seal key; put the key of this store there, or name it in ONECALL_SEAL_KEY"
+    )]
+    File { path: PathBuf },
+    #[error("cannot use the key file `{path}`")]
+    Io {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl SealKey {
+    pub fn random() -> Self {
+        Self(rand::random())
+    }
+
+    pub fn parse(text: &str) -> Result<Self, SealKeyError> {
+        let bytes = STANDARD.decode(text.trim()).ok();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or(SealKeyError::Text)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The key in the file beside a store, made where there is none. Processes that make a store at once agree: a key
+/// is written whole under a name of its own and then linked to the name that counts, which only one can do.
+pub(crate) fn read_or_make(store: &Path) -> Result<SealKey, SealKeyError> {
+    let path = beside(store, ".key");
+    let failed = |cause| SealKeyError::Io {
+        path: path.clone(),
+        cause,
+    };
+    if let Some(text) = read(&path).map_err(failed)? {
+        return SealKey::parse(&text).map_err(|_| SealKeyError::File { path });
+    }
+    let own = beside(store, &format!(".key-{:016x}", rand::random::<u64>()));
+    let made = write(&own, &SealKey::random()).and_then(|()| fs::hard_link(&own, &path));
+    let _ = fs::remove_file(&own);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        _ => {}
+    }
+    let text = read(&path).map_err(failed)?.unwrap_or_default();
+    SealKey::parse(&text).map_err(|_| SealKeyError::File { path })
+}
+
+fn beside(store: &Path, ending: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+fn write(path: &Path, key: &SealKey) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    writeln!(file, "{}", STANDARD.encode(key.0))?;
+    // What is sealed must not outlive its key, not even through a loss of power.
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_may_make_the_key_at_once_and_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.db");
+        let threads: Vec<_> = (0..16)
+            .map(|_| {
+                let store = store.clone();
+                std::thread::spawn(move || read_or_make(&store).unwrap().0)
+            })
+            .collect();
+        let keys: Vec<[u8; 32]> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        let left = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 1, "only the key stays");
+    }
+
+    #[test]
+    fn a_key_is_thirty_two_bytes() {
+        assert!(SealKey::parse(&format!("{}\n", STANDARD.encode([7; 32]))).is_ok());
+        for wrong in ["", "secret", &STANDARD.encode([7; 31])] {
+            assert!(SealKey::parse(wrong).is_err(), "{wrong}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.db");
+        fs::write(beside(&store, ".key"), "nonsense").unwrap();
+        let error = read_or_make(&store).unwrap_err().to_string();
+        assert!(error.contains("holds no seal key"), "{error}");
+    }
+}

@@ -96,6 +96,12 @@ pub fn decide(
 
 /// Ends a run that cannot be decided any further, because deciding it panicked. Evaluates nothing.
 pub(crate) fn end_with_fault(state: &mut State, at: Timestamp) -> Vec<Event> {
+    let message = "the run met a fault of ours and was ended";
+    end_with(state, at, Failure::new(Code::InternalFault, message))
+}
+
+/// Ends a run where it stands, with this failure. Evaluates nothing.
+pub(crate) fn end_with(state: &mut State, at: Timestamp, failure: Failure) -> Vec<Event> {
     let mut decider = Decider {
         state,
         evaluator: &PlanEvaluator,
@@ -103,7 +109,7 @@ pub(crate) fn end_with_fault(state: &mut State, at: Timestamp) -> Vec<Event> {
         events: Vec::new(),
     };
     if decider.state.end.is_none() {
-        decider.end_faulted();
+        decider.end_failed(failure);
     }
     decider.events
 }

@@ -5,10 +5,11 @@ mod deciding;
 
 pub use deciding::begin;
 
-use crate::decide::{Input, end_with_fault};
+use crate::decide::{Input, end_with, end_with_fault};
 use crate::evaluate::Evaluator;
 use crate::event::{Event, Lost, Outcome};
 use crate::evolve::evolve;
+use crate::failure::{Code, Failure};
 use crate::identity::{CallId, RunId, Timestamp};
 use crate::journal::{Append, Journal, JournalError};
 use crate::limits::{INPUTS_PER_APPEND_MAX, LIVE_QUESTIONS_MAX, PARK_AFTER_SECONDS};
@@ -134,31 +135,55 @@ impl Drive {
         let mut first = self.state.events;
         let evaluator = &self.surroundings.evaluator;
         let decided = deciding::decided(&mut self.state, at, inputs, evaluator).await;
-        let events = if let Some(events) = decided {
+        let mut events = if let Some(events) = decided {
             events
         } else {
-            let journal = self.surroundings.journal.clone();
-            let (run, plan) = (self.state.run.clone(), Arc::clone(&self.state.plan));
-            self.state = stored_state(journal, run, plan).await?;
-            first = self.state.events;
+            first = self.fall_back().await?;
             end_with_fault(&mut self.state, at)
         };
         if events.is_empty() {
             return Ok(());
         }
-        if let Some(journal) = &self.surroundings.journal {
-            let append = Append {
-                run: self.state.run.clone(),
-                first,
-                events: events.clone(),
-                durability: self.surroundings.durability,
-                mark: self.state.mark(),
-                at,
-            };
-            journal.append(append).await?;
+        if let Err(error) = self.store(first, &events, at).await {
+            if !matches!(error, JournalError::Full(_)) {
+                return Err(error);
+            }
+            // What was decided does not fit on the disk; an end without its values may.
+            first = self.fall_back().await?;
+            let failure = Failure::new(Code::InternalStore, error.to_string());
+            events = end_with(&mut self.state, at, failure);
+            self.store(first, &events, at).await?;
         }
         self.surroundings.observer.saw(&self.state, &events);
         Ok(())
+    }
+
+    async fn store(
+        &mut self,
+        first: u64,
+        events: &[Event],
+        at: Timestamp,
+    ) -> Result<(), JournalError> {
+        let Some(journal) = &self.surroundings.journal else {
+            return Ok(());
+        };
+        let append = Append {
+            run: self.state.run.clone(),
+            first,
+            events: events.to_vec(),
+            durability: self.surroundings.durability,
+            mark: self.state.mark(),
+            at,
+        };
+        journal.append(append).await
+    }
+
+    /// Goes back to the run as it is stored. Returns the number of its next event.
+    async fn fall_back(&mut self) -> Result<u64, JournalError> {
+        let journal = self.surroundings.journal.clone();
+        let (run, plan) = (self.state.run.clone(), Arc::clone(&self.state.plan));
+        self.state = stored_state(journal, run, plan).await?;
+        Ok(self.state.events)
     }
 
     /// Starts calls that are outstanding and not in flight, drops those no longer wanted.

@@ -4,9 +4,7 @@
 
 mod secrets;
 
-use onecall_engine::event::{
-    Answer, End, Event, Kept, KeptStep, Lost, Outcome, Output, Resolution, What,
-};
+use onecall_engine::event::{End, Event, Kept, KeptStep, Lost, Outcome, Output, Resolution, What};
 use onecall_engine::failure::Failure;
 use onecall_engine::journal::StoredRun;
 use onecall_engine::state::{State, Work};
@@ -190,13 +188,21 @@ impl Masker {
                     self.cover_kept(kept);
                 }
             }
-            What::AttemptStarted { arguments, .. } => secrets.cover(Arc::make_mut(arguments)),
-            What::AttemptEnded { outcome, .. } => self.cover_outcome(outcome),
-            What::ItemsAre { items, .. } => {
-                for item in Arc::make_mut(items) {
-                    secrets.cover(item);
+            What::AttemptStarted {
+                arguments, carried, ..
+            } => {
+                secrets.cover(Arc::make_mut(arguments));
+                if let Some(carried) = carried {
+                    secrets.cover_all(Arc::make_mut(carried).answers.values_mut());
                 }
             }
+            What::CallAsked { request: value, .. }
+            | What::Mocked {
+                arguments: Some(value),
+                ..
+            } => secrets.cover(Arc::make_mut(value)),
+            What::AttemptEnded { outcome, .. } => self.cover_outcome(outcome),
+            What::ItemsAre { items, .. } => secrets.cover_all(Arc::make_mut(items).iter_mut()),
             What::ItemEnded {
                 output, failure, ..
             } => {
@@ -221,13 +227,9 @@ impl Masker {
             | What::Held { reason: text, .. }
             | What::CancelAsked { reason: text }
             | What::Note { text } => secrets.cover_text(text),
-            What::QuestionAnswered {
-                answer: Answer { content, .. },
-                ..
-            } => {
-                if let Some(content) = content {
-                    secrets.cover(content);
-                }
+            What::QuestionAnswered { answer, sent, .. } => {
+                secrets.cover_all(answer.content.iter_mut());
+                secrets.cover_all(sent.iter_mut().map(Arc::make_mut));
             }
             What::HeldResolved {
                 resolution: Resolution::Result(result),
@@ -235,6 +237,7 @@ impl Masker {
             } => secrets.cover(result),
             What::RunEnded { end } => self.cover_end(end),
             What::HeldResolved { .. }
+            | What::Mocked { .. }
             | What::Used { .. }
             | What::RetryAt { .. }
             | What::ClockStopped
@@ -260,6 +263,10 @@ impl Masker {
                 if let Some(result) = result {
                     self.secrets.cover(Arc::make_mut(result));
                 }
+            }
+            Outcome::Asks(inquiry) => {
+                let requests = Arc::make_mut(inquiry).requests.values_mut();
+                self.secrets.cover_all(requests);
             }
             Outcome::Unknown(Lost::Connection { reason }) => self.secrets.cover_text(reason),
             Outcome::Unknown(Lost::Crash | Lost::Deadline | Lost::Cancelled) => {}

@@ -77,10 +77,8 @@ impl Decider<'_> {
         });
     }
 
-    pub(super) fn end_faulted(&mut self) {
+    pub(super) fn end_failed(&mut self, failure: Failure) {
         self.cancel_active();
-        let message = "the run met a fault of ours and was ended";
-        let failure = Failure::new(Code::InternalFault, message);
         let partial = Arc::new(json!({ "output": {}, "steps": self.statuses() }));
         self.emit(What::RunEnded {
             end: End::Failed { failure, partial },

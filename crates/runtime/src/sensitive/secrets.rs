@@ -59,6 +59,12 @@ impl Secrets {
         }
     }
 
+    pub(super) fn cover_all<'a>(&self, values: impl Iterator<Item = &'a mut Value>) {
+        for value in values {
+            self.cover(value);
+        }
+    }
+
     /// The longest first, so that no part of one is left because another was found inside it.
     pub(super) fn cover_text(&self, text: &mut String) {
         if self.values.contains(text.as_str()) {

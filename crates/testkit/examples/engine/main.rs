@@ -19,11 +19,12 @@ type Part = fn(&mut Table) -> Done;
 
 /// Parts by name, in the order of the table.
 const PARTS: [(&str, Part); 5] = [
+    // First: memory that was freed before would be used again and not be seen.
+    ("waiting", waiting::measure),
     ("steps", unstored::steps),
     ("items", unstored::items),
     ("paths", paths),
     ("stored", stored::measure),
-    ("waiting", waiting::measure),
 ];
 
 fn main() -> ExitCode {

@@ -13,8 +13,8 @@ const RUNS: u64 = 10_000;
 const MEGABYTE: f64 = 1_000_000.0;
 
 pub(crate) fn measure(table: &mut Table) -> Done {
-    parked(table)?;
-    in_memory(table)
+    in_memory(table)?;
+    parked(table)
 }
 
 /// Each in a task of its own, with its question asked.

@@ -136,7 +136,10 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
             })
             .collect();
         steps.push(Step {
-            action: Action::Call(call(dice, &needs)),
+            action: Action::Call(Call {
+                transform: None,
+                ..call(dice, &needs)
+            }),
             ..blank(step_name(index), needs)
         });
         all.push(

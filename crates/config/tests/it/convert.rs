@@ -28,7 +28,10 @@ fn convert_all(folder: &str) -> usize {
         if !name.ends_with(".yaml") {
             continue;
         }
-        let text = std::fs::read_to_string(&path).unwrap();
+        // One of the cases is not UTF-8 at all.
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
         let outcome = load(&[(name.as_str(), &text)]);
         for workflow in outcome
             .settings

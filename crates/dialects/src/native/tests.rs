@@ -65,6 +65,7 @@ fn the_example_of_the_guide() {
   timeout none
   parallel unlimited
   if every step failed: completes
+  if any step failed: completes
   durability as configured
   on disconnect cancel
   step pulls
@@ -80,6 +81,7 @@ fn the_example_of_the_guide() {
       parallel 8
       items at most 10000
       output a list
+      failed item does what on error says
       call github.get_pull_request reading payload
         number = path item.pull.number
       timeout none

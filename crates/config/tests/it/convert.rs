@@ -1,6 +1,7 @@
 //! Every example, written as a workflow file, is the same workflow again.
 
 use crate::world::load;
+use onecall_config::settings::Settings;
 use onecall_dialects::native;
 use onecall_workflow::print::print;
 use onecall_workflow::workflow::Workflow;
@@ -25,7 +26,7 @@ fn convert_all(folder: &str) -> usize {
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.ends_with(".yaml") {
+        if path.extension().is_none_or(|own| own != "yaml") {
             continue;
         }
         // One of the cases is not UTF-8 at all.
@@ -33,11 +34,7 @@ fn convert_all(folder: &str) -> usize {
             continue;
         };
         let outcome = load(&[(name.as_str(), &text)]);
-        for workflow in outcome
-            .settings
-            .iter()
-            .flat_map(|settings| settings.workflows())
-        {
+        for workflow in outcome.settings.iter().flat_map(Settings::workflows) {
             check(&name, workflow);
             count += 1;
         }

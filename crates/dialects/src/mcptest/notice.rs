@@ -49,7 +49,10 @@ const NO_EXPECT: Point = (
 
 /// The notice of a suite that touches any point.
 pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
-    let mut points = Points::default();
+    let mut points = Points {
+        publishes_all: suite.publish,
+        found: Vec::new(),
+    };
     for composition in &suite.compositions {
         points.composition(composition);
     }
@@ -93,8 +96,9 @@ pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
 }
 
 /// Points found, each once, with the first place of it.
-#[derive(Default)]
 struct Points {
+    /// Compositions are tools, unless they say otherwise.
+    publishes_all: bool,
     found: Vec<(Point, Place)>,
 }
 
@@ -114,7 +118,7 @@ impl Points {
         match composition.expect {
             Some(expect) => self.assertions(&expect.value),
             // What is published is no test.
-            None if composition.publish.is_some() => {}
+            None if self.publishes_all || composition.publish.is_some() => {}
             None => {
                 let place = composition
                     .name

@@ -5,6 +5,7 @@ use onecall_workflow::expression::{
     Expression, Facet, JqProgram, Path, Piece, Program, Root, Segment, ValueTemplate, View,
 };
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
 
 /// The keys that make an expression of a mapping.
 const SPECIAL: [&str; 5] = ["$go", "$jq", "$text", "$value", "$last"];
@@ -91,12 +92,14 @@ fn path_text(path: &Path) -> String {
     for segment in &path.segments {
         match segment {
             Segment::Key(name) => text.push_str(&key(name)),
-            Segment::Index(index) => text.push_str(&format!("[{index}]")),
+            Segment::Index(index) => {
+                let _ = write!(text, "[{index}]");
+            }
             Segment::Every => text.push_str("[*]"),
         }
     }
     if let Some(default) = &path.default {
-        text.push_str(&format!(" ?? {default}"));
+        let _ = write!(text, " ?? {default}");
     }
     text
 }

@@ -30,15 +30,14 @@ fn below(value: &Value, depth: usize, text: &mut String) {
             text.push('\n');
             mapping(object, depth + 1, text);
         }
-        Value::Array(items) if !items.is_empty() => match one_line(items) {
-            Some(line) => {
+        Value::Array(items) if !items.is_empty() => {
+            if let Some(line) = one_line(items) {
                 let _ = writeln!(text, " {line}");
-            }
-            None => {
+            } else {
                 text.push('\n');
                 sequence(items, depth + 1, text);
             }
-        },
+        }
         Value::String(own) if is_block(own) => block(own, depth, text),
         other => {
             let _ = writeln!(text, " {}", leaf(other));
@@ -217,8 +216,8 @@ mod tests {
             "a\r\nb",
         ];
         let mut object = Map::new();
-        for text in odd.iter().copied() {
-            object.insert(text.to_owned(), json!(text));
+        for text in odd {
+            object.insert((*text).to_owned(), json!(text));
         }
         object.insert("list".to_owned(), json!(odd));
         object.insert(

@@ -1,11 +1,12 @@
-//! The protocol's conformance suite against our backend client, once for each requirement set.
-//! What may fail stands in `tests/conformance/client.yml`, each entry with its reason.
+//! The protocol's conformance suite against our backend client and our server, once for each requirement set.
+//! What may fail stands in `tests/conformance/*.yml`, each entry with its reason.
 
 use crate::node::{self, Node};
 use crate::part::{Outcome, root, say};
 use anyhow::{Context, bail};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 const NAME: &str = "conformance";
@@ -17,7 +18,9 @@ const REQUIREMENTS: &[&str] = &["2025-11-25", "2026-07-28"];
 const BASELINE_BYTES_MAX: u64 = 64 * 1024;
 
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    say(&format!("── {NAME}: client scenarios of the suite"));
+    say(&format!(
+        "── {NAME}: client and server scenarios of the suite"
+    ));
     let start = Instant::now();
     let mut outcome = Outcome {
         name: NAME,
@@ -25,7 +28,10 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         ..Outcome::default()
     };
     match node::environment() {
-        Ok(node) => client(&node, &mut outcome)?,
+        Ok(node) => {
+            client(&node, &mut outcome)?;
+            server(&node, &mut outcome)?;
+        }
         Err(reason) => outcome.skipped.push(format!("conformance ({reason})")),
     }
     outcome.time = start.elapsed();
@@ -34,17 +40,63 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
 
 fn client(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
     let drive = crate::test::example("onecall-backends", "drive")?;
-    let baseline = root().join("tests/conformance/client.yml");
+    let drive = drive.display().to_string();
+    suite(node, &["client", "--command", &drive], outcome)
+}
+
+/// `onecall serve` with the fixture configuration, its backend put in.
+fn server(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let backend = crate::test::example("onecall-gateway", "backend")?;
+    let program = crate::test::program()?;
+    let text = root().join("tests/conformance/server.yaml");
+    let text = crate::obtain::read(&text, BASELINE_BYTES_MAX)?;
+    let folder = root().join(".cache/conformance");
+    std::fs::create_dir_all(&folder)?;
+    let file = folder.join("server.yaml");
+    std::fs::write(
+        &file,
+        text.replace("FIXTURE", &backend.display().to_string()),
+    )?;
+    let mut child = Command::new(program)
+        .arg("serve")
+        .arg(&file)
+        .args(["--port", "0", "--ephemeral"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start `onecall serve`")?;
+    let served = url(&mut child).and_then(|url| suite(node, &["server", "--url", &url], outcome));
+    child.kill()?;
+    child.wait()?;
+    served
+}
+
+/// The URL that `serve` prints once it is ready. The rest of what it prints is read and left.
+fn url(child: &mut Child) -> anyhow::Result<String> {
+    let stdout = child.stdout.take().context("`serve` has no output")?;
+    let mut lines = BufReader::new(stdout).lines();
+    while let Some(line) = lines.next() {
+        if let Some((_, url)) = line?.split_once(" at http://") {
+            let url = format!("http://{}", url.trim());
+            std::thread::spawn(move || lines.for_each(drop));
+            return Ok(url);
+        }
+    }
+    bail!("`serve` ended before it told its URL")
+}
+
+/// Runs one side of the suite against each set of requirements.
+fn suite(node: &Node, words: &[&str], outcome: &mut Outcome) -> anyhow::Result<()> {
+    let side = words.first().copied().unwrap_or_default();
+    let baseline = root().join(format!("tests/conformance/{side}.yml"));
     for revision in REQUIREMENTS {
         let output = Command::new(&node.program)
             .arg(node.conformance())
-            .arg("client")
-            .arg("--command")
-            .arg(&drive)
+            .args(words)
             .args(["--requirements", revision, "--expected-failures"])
             .arg(&baseline)
             .arg("--output-dir")
-            .arg(root().join(".cache/conformance").join(revision))
+            .arg(root().join(".cache/conformance").join(side).join(revision))
             .stdin(Stdio::null())
             .output()
             .context("cannot start the conformance suite")?;
@@ -57,7 +109,7 @@ fn client(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
             say(line);
         }
         say(&format!(
-            "{revision}: {} scenarios, {} checks passed, {} scenarios failed as the baseline says",
+            "{side} {revision}: {} scenarios, {} checks passed, {} scenarios failed as the baseline says",
             summary.scenarios, summary.passed, summary.expected
         ));
         outcome.passed += summary.passed;
@@ -65,7 +117,7 @@ fn client(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
         outcome.is_ok &= output.status.success();
     }
     let entries = entries(&baseline)?;
-    say(&format!("baseline: {entries} entries"));
+    say(&format!("{side} baseline: {entries} entries"));
     Ok(())
 }
 
@@ -85,7 +137,7 @@ impl Summary {
         let mut summary = Self::default();
         let lines = text
             .lines()
-            .skip_while(|line| !line.contains("SUITE SUMMARY"));
+            .skip_while(|line| !line.contains("SUMMARY ==="));
         let mut is_fault = false;
         for line in lines {
             if line.is_empty() {

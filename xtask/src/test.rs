@@ -195,6 +195,14 @@ pub(crate) fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     Ok(target().join("debug/examples").join(name))
 }
 
+/// Builds the binary and says where it is.
+pub(crate) fn program() -> anyhow::Result<PathBuf> {
+    let words = ["build", "--quiet", "--package", "onecall-cli"];
+    let status = cargo(&words).current_dir(root()).status();
+    ensure!(status?.success(), "the binary does not build");
+    Ok(target().join("debug/onecall"))
+}
+
 fn target() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     named.unwrap_or_else(|| root().join("target"))

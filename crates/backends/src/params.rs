@@ -164,7 +164,8 @@ impl Serialize for Params<'_> {
     }
 }
 
-/// `_meta`: what the caller gave, then what the protocol wants, which wins.
+/// `_meta`: what the caller gave, then what the protocol wants, which wins; but capabilities that are given are those
+/// of the client whom the request is passed on for.
 struct Meta<'a> {
     given: Option<&'a Map<String, Value>>,
     stamp: Option<(&'a Stamp, Takes)>,
@@ -179,11 +180,8 @@ impl Meta<'_> {
     }
 
     fn is_ours(&self, key: &str) -> bool {
-        (self.stamp.is_some()
-            && matches!(
-                key,
-                meta::PROTOCOL_VERSION | meta::CLIENT_INFO | meta::CLIENT_CAPABILITIES
-            ))
+        (self.stamp.is_some() && matches!(key, meta::PROTOCOL_VERSION | meta::CLIENT_INFO))
+            || key == meta::CLIENT_CAPABILITIES
             || (self.progress_token.is_some() && key == meta::PROGRESS_TOKEN)
     }
 }
@@ -199,7 +197,15 @@ impl Serialize for Meta<'_> {
         if let Some((stamp, takes)) = self.stamp {
             map.serialize_entry(meta::PROTOCOL_VERSION, stamp.revision.as_str())?;
             map.serialize_entry(meta::CLIENT_INFO, &stamp.client_info)?;
-            map.serialize_entry(meta::CLIENT_CAPABILITIES, stamp.capabilities(takes))?;
+            let passed = self
+                .given
+                .and_then(|given| given.get(meta::CLIENT_CAPABILITIES));
+            match passed {
+                Some(passed) => map.serialize_entry(meta::CLIENT_CAPABILITIES, passed)?,
+                None => {
+                    map.serialize_entry(meta::CLIENT_CAPABILITIES, stamp.capabilities(takes))?;
+                }
+            }
         }
         if let Some(token) = self.progress_token {
             map.serialize_entry(meta::PROGRESS_TOKEN, &token)?;

@@ -78,6 +78,12 @@ pub(crate) async fn elicit(peer: &Peer<RoleServer>, question: &Asked) -> Option<
     read_answer(question.step.clone(), question.round, &answer).ok()
 }
 
+/// A question as modern clients take it.
+pub(crate) fn request(question: &Asked) -> Value {
+    let params = parameters(question, Era::Modern);
+    json!({ "method": method::ELICIT, "params": params })
+}
+
 /// The `input_required` answer to a modern call.
 pub(crate) fn input_required(
     sealer: &Sealer,
@@ -88,9 +94,7 @@ pub(crate) fn input_required(
 ) -> Value {
     let mut requests = Map::new();
     for question in questions {
-        let params = parameters(question, Era::Modern);
-        let request = json!({ "method": method::ELICIT, "params": params });
-        requests.insert(question.step.clone(), request);
+        requests.insert(question.step.clone(), request(question));
     }
     let asked = questions
         .iter()
@@ -158,7 +162,7 @@ pub(crate) fn answers(
     Ok(given)
 }
 
-fn read_answer(step: String, round: u32, answer: &Value) -> Result<Given, RpcError> {
+pub(crate) fn read_answer(step: String, round: u32, answer: &Value) -> Result<Given, RpcError> {
     let action = match answer.get("action").and_then(Value::as_str) {
         Some("accept") => AnswerAction::Accept,
         Some("decline") => AnswerAction::Decline,

@@ -5,11 +5,12 @@ use crate::auth::Principal;
 use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
 use crate::limits::{CLIENT_KEY_BYTES_MAX, LABELS_MAX};
-use crate::pass::Back;
+use crate::logging::Level;
+use crate::passing::{Carried, Sent};
 use crate::server::{Shared, passed_on};
-use crate::{ask, pass, result_tool, seal};
+use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Era, RpcError, code, meta};
+use onecall_mcp::{Era, RpcError, code, meta, method};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::{PublishedWorkflow, Target};
 use onecall_runtime::questions::Follower;
@@ -35,6 +36,12 @@ pub(crate) struct Caller {
     pub(crate) shows_forms: bool,
     /// The client can send its person to a page.
     pub(crate) shows_pages: bool,
+    /// What the client declared, in the words of the protocol.
+    pub(crate) capabilities: Value,
+    /// The client declared the tasks extension.
+    pub(crate) takes_tasks: bool,
+    /// The client wants log messages from this level on.
+    pub(crate) log_level: Option<Level>,
 }
 
 /// Calls a published tool; the answer is a tool result, or an error of the protocol.
@@ -43,8 +50,7 @@ pub(crate) async fn call(
     mut params: Value,
     caller: &Caller,
 ) -> Result<Value, RpcError> {
-    let state = params.get_mut("requestState").map(Value::take);
-    let responses = params.get_mut("inputResponses").map(Value::take);
+    let carried = Carried::take(&mut params);
     let mut request = read(params)?;
     request.principal = caller.principal.name().map(str::to_owned);
     request.client.clone_from(&caller.client);
@@ -54,8 +60,11 @@ pub(crate) async fn call(
         request.meta.extend(headers);
     }
     let workflow = workflow_of(shared, &request.tool);
-    let digest = seal::digest(&request.tool, &request.arguments);
+    let digest = seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments);
     let terms = Terms {
+        may_be_task: workflow
+            .as_ref()
+            .is_some_and(|workflow| shared.runtime.keeps(workflow)),
         declares_output: workflow
             .as_ref()
             .is_some_and(|workflow| workflow.declares_output()),
@@ -65,28 +74,24 @@ pub(crate) async fn call(
         patience: shared.patience,
         digest,
     };
-    let passes = is_of_backend(shared, &request.tool);
-    let state = state.filter(|_| caller.era == Era::Modern);
-    if let Some(state) = state.as_ref().filter(|_| !passes) {
-        return carried_back(shared, state, responses.as_ref(), caller, &terms).await;
+    if workflow.is_none() {
+        if request.tool == result_tool::NAME && has_result_tool(shared) {
+            return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+        }
+        let sent = Sent::Call(&request);
+        return passing::exchange(shared, caller, sent, &terms.digest, carried).await;
     }
-    if request.tool == result_tool::NAME && workflow.is_none() && has_result_tool(shared) {
-        return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+    if let Some(state) = carried.state.filter(|_| caller.era == Era::Modern) {
+        return carried_back(shared, &state, carried.responses.as_ref(), caller, &terms).await;
     }
     let name = request.tool.clone();
-    let reply = if workflow.is_some() {
-        // A run must not be left half created, so its start is never interrupted.
-        shared.runtime.call(request).await
-    } else {
-        let back = Back {
-            state: state.filter(|_| passes),
-            responses,
-            digest: terms.digest.clone(),
-        };
-        pass::call(shared, request, caller, back).await?
-    };
-    match reply {
+    // A run must not be left half created, so its start is never interrupted.
+    match shared.runtime.call(request).await {
         Reply::Result(value) => Ok(Arc::unwrap_or_clone(value)),
+        Reply::Started(handle) => {
+            let follower = Follower::new(shared.runtime.clone(), handle);
+            follow(shared, follower, caller, &terms).await
+        }
         Reply::Rpc {
             code,
             message,
@@ -96,15 +101,8 @@ pub(crate) async fn call(
             message,
             data,
         }),
-        // Only calls that are passed through are asked back, and those have been answered.
-        Reply::Asks(_) => Err(RpcError::new(code::INTERNAL, "nobody can be asked")),
-        Reply::UnknownTool => Err(RpcError::invalid_params(format!(
-            "no tool is named `{name}` here"
-        ))),
-        Reply::Started(handle) => {
-            let follower = Follower::new(shared.runtime.clone(), handle);
-            follow(shared, follower, caller, &terms).await
-        }
+        // It is no workflow any more, as of this very moment.
+        Reply::Asks(_) | Reply::UnknownTool => Err(passing::unknown(&name)),
     }
 }
 
@@ -132,27 +130,11 @@ fn has_result_tool(shared: &Shared) -> bool {
     result_tool::is_listed(&shared.runtime.published().borrow())
 }
 
-fn is_of_backend(shared: &Shared, tool: &str) -> bool {
-    let published = Arc::clone(&shared.runtime.published().borrow());
-    let found = published.find(tool);
-    found.is_some_and(|tool| matches!(tool.target, Target::Backend { .. }))
-}
-
 fn workflow_of(shared: &Shared, tool: &str) -> Option<Arc<PublishedWorkflow>> {
     let published = Arc::clone(&shared.runtime.published().borrow());
     match &published.find(tool)?.target {
         Target::Workflow(workflow) => Some(Arc::clone(workflow)),
         Target::Backend { .. } => None,
-    }
-}
-
-/// A call that is passed through goes on while the server leaves.
-pub(crate) async fn gone(watch: &Watch) -> Interrupt {
-    loop {
-        match watch.interrupted().await {
-            Interrupt::Leaving => std::future::pending::<()>().await,
-            interrupt @ (Interrupt::Cancelled | Interrupt::Gone) => return interrupt,
-        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use crate::call::Caller;
 use crate::interrupt::Interrupt;
+use crate::limits::TASK_AFTER;
+use crate::logging::Log;
 use crate::progress::Progress;
 use crate::result_tool;
 use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
-use crate::{ask, call};
+use crate::{ask, call, tasks};
 use onecall_engine::failure::Code;
 use onecall_mcp::{Era, RpcError};
 use onecall_runtime::calls::Moved;
@@ -25,6 +27,8 @@ pub(crate) struct Terms {
     /// A caller that cancels its request cancels the run.
     pub(crate) cancels: bool,
     pub(crate) patience: Duration,
+    /// What lasts longer becomes a task, which must be found again.
+    pub(crate) may_be_task: bool,
     /// Digest of the call, for a state that is carried back.
     pub(crate) digest: String,
 }
@@ -37,11 +41,21 @@ pub(crate) async fn follow(
 ) -> Result<Value, RpcError> {
     let token = caller.progress.clone();
     let mut progress = token.map(|token| Progress::new(token, caller.peer.clone()));
-    let mut deadline = Instant::now() + terms.patience;
+    let log = caller
+        .log_level
+        .map(|level| Log::new(level, caller.peer.clone()));
+    let is_task = terms.may_be_task && caller.takes_tasks;
+    let patience = if is_task { TASK_AFTER } else { terms.patience };
+    let mut deadline = Instant::now() + patience;
     loop {
         let moved = tokio::select! {
             moved = follower.moved() => moved,
-            () = tokio::time::sleep_until(deadline) => return Ok(running(&follower, terms)),
+            () = tokio::time::sleep_until(deadline) => {
+                if is_task {
+                    return tasks::created(shared, &follower.run).await;
+                }
+                return Ok(running(&follower, terms));
+            }
             interrupt = caller.watch.interrupted() => {
                 return leave(&follower, interrupt, terms).await;
             }
@@ -50,6 +64,9 @@ pub(crate) async fn follow(
             Moved::Events(seen) => {
                 if let Some(progress) = &mut progress {
                     progress.tell(&seen.events, &seen.steps).await;
+                }
+                if let Some(log) = &log {
+                    log.tell(&follower.run, &seen.events, &seen.steps).await;
                 }
                 continue;
             }
@@ -62,7 +79,7 @@ pub(crate) async fn follow(
             return Ok(answer);
         }
         // A person has answered: the patience of the client begins anew.
-        deadline = Instant::now() + terms.patience;
+        deadline = Instant::now() + patience;
     }
 }
 
@@ -74,6 +91,7 @@ async fn at_rest(
     terms: &Terms,
     standing: &Standing,
 ) -> Result<Option<Value>, RpcError> {
+    let is_task = terms.may_be_task && caller.takes_tasks;
     if !standing.held.is_empty() {
         return Ok(Some(held(standing, terms)));
     }
@@ -83,6 +101,9 @@ async fn at_rest(
         .filter(|question| ask::can_be_put(question, caller))
         .collect();
     let Some(first) = forms.first() else {
+        if is_task {
+            return tasks::created(shared, &follower.run).await.map(Some);
+        }
         return Ok(Some(waiting(shared, standing, terms)));
     };
     if caller.era == Era::Modern {

@@ -14,8 +14,17 @@ pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Limit: lines read from or written to a stdio client ahead of the handler.
 pub(crate) const LINES_AHEAD_MAX: usize = 64;
 
-/// Limit: tools in one page of a list.
-pub(crate) const TOOLS_PER_PAGE_MAX: usize = 500;
+/// Limit: entries of one page of a list.
+pub(crate) const PAGE_ENTRIES_MAX: usize = 500;
+
+/// Limit: questions of one call that wait for their client.
+pub(crate) const QUESTIONS_AHEAD_MAX: usize = 8;
+
+/// Limit: progress of a backend that waits to be passed on.
+pub(crate) const PROGRESS_AHEAD_MAX: usize = 64;
+
+/// Limit: resources that one session or listener may watch.
+pub(crate) const SUBSCRIPTIONS_MAX: usize = 256;
 
 /// Limit: labels a client may put on a run.
 pub(crate) const LABELS_MAX: usize = 32;
@@ -23,7 +32,7 @@ pub(crate) const LABELS_MAX: usize = 32;
 /// Limit: a client's own idempotency key, in bytes.
 pub(crate) const CLIENT_KEY_BYTES_MAX: usize = 256;
 
-/// How long a client may keep a tool list of the modern era without asking again.
+/// How long a client may keep a list of the modern era without asking again.
 pub(crate) const LIST_TTL: Duration = Duration::from_secs(10);
 
 /// How long calls in flight may go on after the server was told to stop.
@@ -37,6 +46,15 @@ pub(crate) const CANCEL_NOTICE: Duration = Duration::from_millis(500);
 
 /// How long a call waits for its run before it answers with a handle, unless configured.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
+
+/// How long a call waits for its run before it becomes a task of a client that takes tasks.
+pub(crate) const TASK_AFTER: Duration = Duration::from_millis(500);
+
+/// How long a task is promised to be found.
+pub(crate) const TASK_TTL: Duration = Duration::from_hours(1);
+
+/// How often a client should look at a task.
+pub(crate) const TASK_POLL: Duration = Duration::from_millis(500);
 
 /// Limit: how long `workflow_result` may be asked to wait.
 pub(crate) const RESULT_WAIT_MAX: Duration = Duration::from_secs(45);

@@ -20,6 +20,7 @@ pub(crate) struct Counts {
     completed: AtomicU64,
     failed: AtomicU64,
     asked: AtomicU64,
+    tasks: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -28,18 +29,20 @@ impl Counts {
         let count = match outcome {
             Err(_) => &self.refused,
             Ok(result) if result["resultType"] == "input_required" => &self.asked,
+            Ok(result) if result["resultType"] == "task" => &self.tasks,
             Ok(result) if result["isError"] == true => &self.failed,
             Ok(_) => &self.completed,
         };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn rows(&self) -> [(&'static str, u64); 4] {
+    fn rows(&self) -> [(&'static str, u64); 5] {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [
             ("completed", of(&self.completed)),
             ("failed", of(&self.failed)),
             ("input_required", of(&self.asked)),
+            ("task", of(&self.tasks)),
             ("refused", of(&self.refused)),
         ]
     }

@@ -2,6 +2,7 @@
 //! place for unknown content in their results; so the transports hand it a custom request in their stead,
 //! with the parameters beside it, and the handler answers with a custom result.
 
+use crate::{offers, tasks};
 use onecall_mcp::{RequestId, method};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The method under which `rmcp` sees such a request. Clients cannot name it: see `is_reserved`.
 pub(crate) const METHOD: &str = "dev.onecall/raw";
 
-/// Methods that are answered with JSON of ours, or refused by us: `rmcp` would answer the lists of prompts and
-/// resources, and completions, though no such thing is declared.
+/// Methods that are answered with JSON of ours.
 pub(crate) fn is_raw(name: &str) -> bool {
     matches!(
         name,
-        method::TOOLS_LIST
-            | method::TOOLS_CALL
-            | method::PROMPTS_LIST
-            | method::PROMPTS_GET
-            | method::RESOURCES_LIST
-            | method::RESOURCES_READ
-            | method::RESOURCE_TEMPLATES_LIST
-            | method::COMPLETE
-    )
+        method::TOOLS_LIST | method::TOOLS_CALL | method::SET_LEVEL
+    ) || offers::is_offer(name)
+        || tasks::is_task(name)
 }
 
 pub(crate) fn is_reserved(name: &str) -> bool {

@@ -84,6 +84,7 @@ pub(crate) async fn call(
         declares_output: false,
         cancels: false,
         patience: Duration::from_secs_f64(wait),
+        may_be_task: false,
         digest,
     };
     follow(shared, follower, caller, &terms).await

@@ -126,11 +126,12 @@ pub(crate) fn expiry() -> u64 {
     now().saturating_add(SEAL_LIFE.as_secs())
 }
 
-/// Digest of the request that a state belongs to: what is called with what, however its keys are ordered.
-pub(crate) fn digest(tool: &str, arguments: &Value) -> String {
+/// Digest of the request that a state belongs to: what is asked of what with what, however its keys are ordered.
+pub(crate) fn digest(method: &str, subject: &str, arguments: &Value) -> String {
     let mut hash = Sha256::new();
-    hash.update(b"tools/call\0");
-    hash.update(tool.as_bytes());
+    hash.update(method.as_bytes());
+    hash.update(b"\0");
+    hash.update(subject.as_bytes());
     hash.update(b"\0");
     hash.update(canonical(arguments).to_string().as_bytes());
     URL_SAFE_NO_PAD.encode(hash.finalize())
@@ -198,18 +199,34 @@ mod tests {
 
     #[test]
     fn the_digest_minds_values_and_not_the_order_of_keys() {
-        let one = digest("t", &json!({ "a": 1, "b": { "c": 2, "d": 3 } }));
+        let one = digest(
+            "tools/call",
+            "t",
+            &json!({ "a": 1, "b": { "c": 2, "d": 3 } }),
+        );
         assert_eq!(
             one,
-            digest("t", &json!({ "b": { "d": 3, "c": 2 }, "a": 1 }))
+            digest(
+                "tools/call",
+                "t",
+                &json!({ "b": { "d": 3, "c": 2 }, "a": 1 })
+            )
         );
         assert_ne!(
             one,
-            digest("t", &json!({ "a": 1, "b": { "c": 2, "d": 4 } }))
+            digest(
+                "tools/call",
+                "t",
+                &json!({ "a": 1, "b": { "c": 2, "d": 4 } })
+            )
         );
         assert_ne!(
             one,
-            digest("u", &json!({ "a": 1, "b": { "c": 2, "d": 3 } }))
+            digest(
+                "tools/call",
+                "u",
+                &json!({ "a": 1, "b": { "c": 2, "d": 3 } })
+            )
         );
     }
 }

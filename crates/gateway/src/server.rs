@@ -2,25 +2,29 @@
 //! One is made for every session and for every modern request, so it is cheap to make.
 
 use crate::auth::Principal;
+use crate::call::Caller;
 use crate::interrupt::{Closing, InFlight, Watch};
+use crate::listen::{self, Watching};
+use crate::logging::Level;
 use crate::observe::Counts;
 use crate::raw::RawRequest;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
-use crate::{ask, call, fit, tools};
+use crate::{ask, call, fit, offers, tasks, tools};
 use http::request::Parts;
 use onecall_mcp::{Era, RpcError, meta, method};
 use onecall_runtime::runtime::Runtime;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CancelledNotificationParam, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -118,6 +122,27 @@ pub(crate) struct Handler {
     in_flight: InFlight,
     /// A name for the client of this connection that no other has.
     client: Arc<str>,
+    session: Session,
+}
+
+/// What a handshake session has asked for.
+#[derive(Clone, Debug, Default)]
+struct Session {
+    level: Arc<Mutex<Option<Level>>>,
+    watching: Watching,
+}
+
+impl Session {
+    fn level(&self) -> Option<Level> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_level(&self, params: &Value) -> Result<Value, RpcError> {
+        let level = params["level"].as_str().and_then(Level::from_name);
+        let level = level.ok_or_else(|| RpcError::invalid_params("`level` is not a log level"))?;
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+        Ok(json!({}))
+    }
 }
 
 impl Handler {
@@ -126,6 +151,7 @@ impl Handler {
             shared,
             in_flight: InFlight::default(),
             client: format!("client-{:032x}", rand::random::<u128>()).into(),
+            session: Session::default(),
         }
     }
 
@@ -142,25 +168,53 @@ impl Handler {
         let era = era_of(&context);
         let result = match request.method.as_str() {
             method::TOOLS_LIST => self.list(&request.params, era).await?,
-            method::TOOLS_CALL => {
-                let caller = call::Caller {
-                    era,
-                    client: self.client(&context, era),
-                    principal: principal_of(&context),
-                    trace: trace_headers(&context),
-                    progress: context.meta.get_progress_token(),
-                    watch: self.watch(&context, era),
-                    shows_forms: ask::shows_forms(context.client_capabilities().as_ref()),
-                    shows_pages: ask::shows_pages(context.client_capabilities().as_ref()),
-                    peer: context.peer,
-                };
-                let called = call::call(&self.shared, request.params, &caller).await;
-                self.shared.counts.called(&called);
-                called?
+            method::SET_LEVEL if era == Era::Legacy => self.session.set_level(&request.params)?,
+            method::SET_LEVEL => return Err(RpcError::method_not_found(method::SET_LEVEL)),
+            name => {
+                let caller = self.caller(context, &request.params, era);
+                let (shared, params) = (&self.shared, request.params);
+                if name == method::TOOLS_CALL {
+                    let called = Box::pin(call::call(shared, params, &caller)).await;
+                    shared.counts.called(&called);
+                    called?
+                } else if tasks::is_task(name) {
+                    Box::pin(tasks::answer(shared, name, &params, &caller)).await?
+                } else {
+                    Box::pin(offers::answer(shared, name, params, &caller)).await?
+                }
             }
-            other => return Err(RpcError::method_not_found(other)),
         };
         Ok(fit::result(result, era, &self.shared.server_info))
+    }
+
+    fn caller(&self, context: RequestContext<RoleServer>, params: &Value, era: Era) -> Caller {
+        let declared = context.client_capabilities();
+        let capabilities = match era {
+            // As the client wrote them: types would lose what they do not know.
+            Era::Modern => meta::get(params, meta::CLIENT_CAPABILITIES).cloned(),
+            Era::Legacy => serde_json::to_value(&declared).ok(),
+        };
+        let level = match era {
+            Era::Modern => meta::get(params, meta::LOG_LEVEL)
+                .and_then(Value::as_str)
+                .and_then(Level::from_name),
+            Era::Legacy => self.session.level(),
+        };
+        Caller {
+            era,
+            client: self.client(&context, era),
+            principal: principal_of(&context),
+            trace: trace_headers(&context),
+            progress: context.meta.get_progress_token(),
+            watch: self.watch(&context, era),
+            shows_forms: ask::shows_forms(declared.as_ref()),
+            shows_pages: ask::shows_pages(declared.as_ref()),
+            capabilities: capabilities.unwrap_or_else(|| json!({})),
+            takes_tasks: era == Era::Modern
+                && declared.is_some_and(|declared| declared.supports_tasks()),
+            log_level: level,
+            peer: context.peer,
+        }
     }
 
     async fn list(&self, params: &Value, era: Era) -> Result<Value, RpcError> {
@@ -235,10 +289,22 @@ fn error_data(error: RpcError) -> ErrorData {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let text = |key: &str| self.shared.server_info[key].as_str().unwrap_or_default();
-        let capabilities = ServerCapabilities::builder()
+        let own = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
-            .build();
+            .enable_tasks();
+        let mut capabilities = if self.shared.runtime.shows_backends() {
+            own.enable_prompts()
+                .enable_prompts_list_changed()
+                .enable_resources()
+                .enable_resources_subscribe()
+                .enable_resources_list_changed()
+                .enable_completions()
+                .build()
+        } else {
+            own.build()
+        };
+        capabilities.logging = Some(rmcp::model::JsonObject::new());
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(text("name"), text("version")))
     }
@@ -283,19 +349,30 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.shared.sessions.changes();
-        loop {
-            tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                () = self.shared.stop.cancelled() => return Ok(()),
-                changed = changes.changed() => if changed.is_err() { return Ok(()) },
-            }
-            if context.accepted().tools_list_changed == Some(true)
-                && context.sink().notify_tool_list_changed().await.is_err()
-            {
-                return Ok(());
-            }
-        }
+        listen::listen(&self.shared, context).await;
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let runtime = &self.shared.runtime;
+        let watched = self
+            .session
+            .watching
+            .add(runtime, request.uri, &context.peer);
+        watched.await.map_err(error_data)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.session.watching.remove(&request.uri);
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+pub const SET_LEVEL: &str = "logging/setLevel";
 pub const COMPLETE: &str = "completion/complete";
 pub const LISTEN: &str = "subscriptions/listen";
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";

@@ -7,8 +7,10 @@ use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
-use onecall_backends::{BackendName, BackendState, Backends, Call, CallError, CallerId};
-pub use onecall_backends::{Question, QuestionSink, Takes};
+use onecall_backends::{
+    BackendName, BackendState, Backends, Call, CallError, CallerId, ProgressSink,
+};
+pub use onecall_backends::{Progress, Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -17,7 +19,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{CallAnswer, InputRequired};
+use onecall_mcp::{CallAnswer, InputRequired, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -28,6 +30,21 @@ use tokio::sync::broadcast;
 
 /// When a run that stopped on a fault is taken up again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// What goes between a client and the backend whose tool it calls; a workflow has no use for it.
+#[derive(Clone, Debug, Default)]
+pub struct Passing {
+    pub progress: Option<ProgressSink>,
+    /// What the client's person can be asked.
+    pub takes: Takes,
+    /// Takes what a backend asks while the call is in flight.
+    pub asker: Option<QuestionSink>,
+    /// What the client can do for the backend, in the words of the protocol; it may be asked for nothing else.
+    pub capabilities: Option<Value>,
+    /// Answers to what the backend asked before, and its state.
+    pub input_responses: Option<Map<String, Value>>,
+    pub request_state: Option<String>,
+}
 
 /// One call by a client.
 #[derive(Clone, Debug)]
@@ -41,11 +58,7 @@ pub struct Request {
     pub labels: BTreeMap<String, String>,
     /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
     pub client_key: Option<String>,
-    /// What the client can be asked, for calls that are passed through.
-    pub takes: Takes,
-    pub asker: Option<QuestionSink>,
-    pub input_responses: Option<Map<String, Value>>,
-    pub request_state: Option<String>,
+    pub passing: Passing,
 }
 
 impl Request {
@@ -58,10 +71,7 @@ impl Request {
             client: None,
             labels: BTreeMap::new(),
             client_key: None,
-            takes: Takes::default(),
-            asker: None,
-            input_responses: None,
-            request_state: None,
+            passing: Passing::default(),
         }
     }
 }
@@ -73,6 +83,8 @@ pub enum Reply {
     Result(Arc<Value>),
     /// A run was started; follow it.
     Started(RunHandle),
+    /// The backend asks before it goes on: call again with the answers and its state.
+    Asks(InputRequired),
     /// A protocol error of a backend, passed on.
     Rpc {
         code: i64,
@@ -241,11 +253,17 @@ async fn pass_through(
     let mut call = Call::new(original, request.arguments);
     call.meta = request.meta;
     call.caller = request.client.as_deref().map(caller_id);
-    call.takes = request.takes;
-    call.asker = request.asker;
-    call.input_responses = request.input_responses;
-    call.request_state = request.request_state;
     trace.write(&mut call.meta);
+    let passing = request.passing;
+    call.progress = passing.progress;
+    call.takes = passing.takes;
+    call.asker = passing.asker;
+    call.input_responses = passing.input_responses;
+    call.request_state = passing.request_state;
+    if let Some(capabilities) = passing.capabilities {
+        call.meta
+            .insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
+    }
     match backends.call(backend, call).await {
         Ok(CallAnswer::Complete(result)) => match result.parse() {
             Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),

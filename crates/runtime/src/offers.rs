@@ -4,7 +4,7 @@
 use crate::runtime::Runtime;
 use crate::world::{chain, code_of};
 use onecall_backends::{
-    BackendName, CallError, Changes, ListKind, Offer, ResourceUpdate, Subscription, merge_offers,
+    BackendName, CallError, Changes, ListKind, Offer, ResourceUpdate, merge_offers,
 };
 use onecall_config::settings::Expose;
 use onecall_engine::failure::Code;
@@ -12,6 +12,8 @@ use onecall_mcp::{method, template_matches};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
+
+pub use onecall_backends::Subscription;
 
 /// Why a resource, prompt or completion could not be had.
 #[derive(Debug, thiserror::Error)]

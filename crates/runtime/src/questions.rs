@@ -2,14 +2,16 @@
 //! the store, or driven by another process on the same store; callers see no difference but speed.
 
 use crate::calls::{Moved, RunHandle};
+use crate::publish::PublishedWorkflow;
 use crate::runs::{Standing, standing_of};
 use crate::runtime::Runtime;
 use crate::tend::fold;
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, AnswerAction, What};
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Command, JournalError, Order, StoredRun};
+use onecall_engine::journal::{Command, JournalError, Order, StoredRun, Summary};
 use onecall_engine::state::State;
+use onecall_workflow::policy::Durability;
 use onecall_workflow::stored::ReadPlanError;
 use serde_json::Value;
 use std::time::Duration;
@@ -156,6 +158,18 @@ impl Runtime {
             Some(live) => Ok(live.standing()),
             None => Ok(standing_of(&self.stored(run).await?.1)),
         }
+    }
+
+    /// What the store says of a run, and where it stands.
+    pub async fn recorded(&self, run: &RunId) -> Result<(Summary, Standing), LookError> {
+        let (stored, state) = self.stored(run).await?;
+        Ok((stored.summary, standing_of(&state)))
+    }
+
+    /// Whether a run of this workflow can be found again once nobody follows it.
+    pub fn keeps(&self, workflow: &PublishedWorkflow) -> bool {
+        let stated = workflow.workflow.policy.durability;
+        stated.unwrap_or(self.inner.durability) != Durability::None
     }
 
     /// Returns once the question is open no longer, whoever answered it.

@@ -1,6 +1,8 @@
-//! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio, `backend odd` a
-//! handshake server with a tool and result that hold what no list of types foresees and one that tells its metadata, `backend conformance` has the
-//! tools that the protocol's conformance suite calls.
+//! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio; `backend odd` a handshake
+//! server with a tool and result that hold what no list of types foresees, and one that tells its metadata;
+//! `backend asking` asks in the middle of a call; `backend conformance` has what the protocol's conformance suite looks for.
+
+mod fixture;
 
 use onecall_mcp::{Incoming, message_text, method, parse, response};
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match arguments.first().map(String::as_str) {
         Some("odd") => serve(&[meta_tool(), tool()], odd_result),
         Some("asking") => asking(),
-        Some("conformance") => serve(&conformance_tools(), conformance_result),
+        Some("conformance") => fixture::serve(),
         _ => {
             let options = onecall_demo::Options {
                 changing_list: arguments.iter().any(|argument| argument == "--changing"),
@@ -129,61 +131,4 @@ fn odd_result(params: &Value) -> Value {
         "structuredContent": [1, 2, 3],
         "_meta": { "vendor.example/x": null }
     })
-}
-
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
-
-fn conformance_tools() -> Vec<Value> {
-    let names = [
-        "test_simple_text",
-        "test_image_content",
-        "test_audio_content",
-        "test_embedded_resource",
-        "test_multiple_content_types",
-        "test_error_handling",
-    ];
-    let bare = |name: &str| {
-        json!({ "name": name, "description": "Conformance.",
-            "inputSchema": { "type": "object", "additionalProperties": false } })
-    };
-    let mut tools: Vec<Value> = names.into_iter().map(bare).collect();
-    tools.push(json!({
-        "name": "json_schema_2020_12_tool", "description": "Keeps its schema.",
-        "inputSchema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-            "$defs": { "address": { "$anchor": "addressDef", "type": "object", "properties": {
-                "street": { "type": "string" }, "city": { "type": "string" } } } },
-            "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" },
-                "contactMethod": { "type": "string", "enum": ["phone", "email"] },
-                "phone": { "type": "string" }, "email": { "type": "string" } },
-            "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
-            "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
-            "then": { "required": ["phone"] }, "else": { "required": ["email"] },
-            "additionalProperties": false
-        }
-    }));
-    tools
-}
-
-fn conformance_result(params: &Value) -> Value {
-    let tool = params["name"].as_str().unwrap_or_default();
-    let text = json!({ "type": "text", "text": "This is a simple text response for testing." });
-    let image = json!({ "type": "image", "data": PIXEL, "mimeType": "image/png" });
-    let resource = |uri: &str| {
-        json!({ "type": "resource", "resource": {
-            "uri": uri, "mimeType": "text/plain", "text": "An embedded resource." } })
-    };
-    let content = match tool {
-        "test_image_content" => json!([image]),
-        "test_audio_content" => {
-            json!([{ "type": "audio", "data": SILENCE, "mimeType": "audio/wav" }])
-        }
-        "test_embedded_resource" => json!([resource("test://embedded-resource")]),
-        "test_multiple_content_types" => {
-            json!([text, image, resource("test://mixed-content-resource")])
-        }
-        _ => json!([text]),
-    };
-    json!({ "content": content, "isError": tool == "test_error_handling" })
 }

@@ -1,0 +1,158 @@
+//! Resources, prompts and completion: the merged lists page by page, and requests passed on to the backend that has
+//! the thing.
+
+use crate::call::Caller;
+use crate::page;
+use crate::passing::{Answer, Carried, Sent, exchange};
+use crate::seal;
+use crate::server::{Shared, passed_on};
+use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
+use onecall_runtime::calls::Passing;
+use onecall_runtime::offers::OfferError;
+use serde_json::{Value, json};
+
+/// Answers one of the methods named in [`is_offer`].
+pub(crate) async fn answer(
+    shared: &Shared,
+    name: &str,
+    params: Value,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
+    if !shared.runtime.shows_backends() {
+        return Err(RpcError::method_not_found(name));
+    }
+    let (runtime, era) = (&shared.runtime, caller.era);
+    let (entries, key) = match name {
+        method::RESOURCES_LIST => (runtime.resources().await, "resources"),
+        method::RESOURCE_TEMPLATES_LIST => {
+            (runtime.resource_templates().await, "resourceTemplates")
+        }
+        method::PROMPTS_LIST => (runtime.prompts().await, "prompts"),
+        method::COMPLETE => {
+            let completed = runtime.complete(cleaned(params, None)).await;
+            return completed.map_err(|error| refused(error, era));
+        }
+        _ => return passed(shared, name, params, caller).await,
+    };
+    page::of(entries.into_iter(), key, &params, era)
+}
+
+pub(crate) fn is_offer(name: &str) -> bool {
+    matches!(
+        name,
+        method::RESOURCES_LIST
+            | method::RESOURCE_TEMPLATES_LIST
+            | method::RESOURCES_READ
+            | method::PROMPTS_LIST
+            | method::PROMPTS_GET
+            | method::COMPLETE
+    )
+}
+
+/// `resources/read` and `prompts/get`, whose backend may ask something back.
+async fn passed(
+    shared: &Shared,
+    name: &str,
+    mut params: Value,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
+    let carried = Carried::take(&mut params);
+    let subject = if name == method::PROMPTS_GET {
+        "name"
+    } else {
+        "uri"
+    };
+    let subject = params[subject].as_str().unwrap_or_default().to_owned();
+    let arguments = params.get("arguments").cloned().unwrap_or_default();
+    let digest = seal::digest(name, &subject, &arguments);
+    let sent = Sent::Offer { name, params };
+    let mut result = exchange(shared, caller, sent, &digest, carried).await?;
+    if name == method::RESOURCES_READ && result["resultType"] != "input_required" {
+        page::hint(&mut result, 0, caller.era);
+    }
+    Ok(result)
+}
+
+/// Reads the resource or gets the prompt once.
+pub(crate) async fn send(
+    shared: &Shared,
+    name: &str,
+    params: &Value,
+    caller: &Caller,
+    passing: Passing,
+) -> Result<Answer, RpcError> {
+    let params = cleaned(params.clone(), Some(passing));
+    let answered = if name == method::PROMPTS_GET {
+        shared.runtime.get_prompt(params).await
+    } else {
+        shared.runtime.read_resource(params).await
+    };
+    let result = answered.map_err(|error| refused(error, caller.era))?;
+    if result["resultType"] == "input_required" {
+        return asked(&result);
+    }
+    Ok(Answer::Done(result))
+}
+
+fn asked(result: &Value) -> Result<Answer, RpcError> {
+    let malformed = |reason: String| RpcError::new(code::INTERNAL, reason);
+    let raw =
+        serde_json::value::to_raw_value(result).map_err(|error| malformed(error.to_string()))?;
+    match CallAnswer::from_raw(raw).map_err(|fault| malformed(fault.to_string()))? {
+        CallAnswer::InputRequired(asked) => Ok(Answer::Asks(asked)),
+        CallAnswer::Complete(_) | CallAnswer::Task(_) => Ok(Answer::Done(result.clone())),
+    }
+}
+
+/// The parameters for the backend: without what belongs to this connection alone, with what is passed on.
+fn cleaned(mut params: Value, passing: Option<Passing>) -> Value {
+    let mut kept = passed_on(&params);
+    if let Some(passing) = passing {
+        if let Some(capabilities) = passing.capabilities {
+            kept.insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
+        }
+        if let Some(responses) = passing.input_responses {
+            params["inputResponses"] = Value::Object(responses);
+        }
+        if let Some(state) = passing.request_state {
+            params["requestState"] = Value::from(state);
+        }
+    }
+    if let Some(params) = params.as_object_mut() {
+        params.shift_remove("_meta");
+        if !kept.is_empty() {
+            params.insert("_meta".to_owned(), Value::Object(kept));
+        }
+    }
+    params
+}
+
+pub(crate) fn refused(error: OfferError, era: Era) -> RpcError {
+    let text = error.to_string();
+    match error {
+        OfferError::UnknownResource { uri } => {
+            let code = match era {
+                Era::Modern => code::INVALID_PARAMS,
+                Era::Legacy => code::RESOURCE_NOT_FOUND,
+            };
+            RpcError::new(code, text).with_data(json!({ "uri": uri }))
+        }
+        OfferError::UnknownPrompt { .. }
+        | OfferError::Missing(_)
+        | OfferError::NoUpdates { .. } => RpcError::invalid_params(text),
+        // The modern era gave up the code of its own for this.
+        OfferError::Rpc {
+            code,
+            message,
+            data,
+        } => RpcError {
+            code: match (code, era) {
+                (code::RESOURCE_NOT_FOUND, Era::Modern) => code::INVALID_PARAMS,
+                (code, _) => code,
+            },
+            message,
+            data,
+        },
+        OfferError::Failed { .. } => RpcError::new(code::INTERNAL, text),
+    }
+}

@@ -1,0 +1,186 @@
+//! The tasks extension: a run that outlasts its call, or waits for a person, becomes a task of a client that declared
+//! the extension. A task is its run, under the run's id, for the run's owner; nothing else is kept of it.
+
+use crate::ask;
+use crate::call::Caller;
+use crate::limits::{TASK_POLL, TASK_TTL};
+use crate::server::Shared;
+use onecall_engine::failure::Category;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::{Phase, Summary};
+use onecall_mcp::{RpcError, code, meta, method};
+use onecall_runtime::questions::{AnswerError, LookError};
+use onecall_runtime::runs::{Asked, Standing};
+use serde_json::{Map, Value, json};
+
+/// The name of the extension, as it is declared.
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+pub(crate) fn is_task(name: &str) -> bool {
+    matches!(
+        name,
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
+}
+
+/// The answer to a call whose run goes on as a task.
+pub(crate) async fn created(shared: &Shared, run: &RunId) -> Result<Value, RpcError> {
+    let (summary, standing) = looked(shared, run).await?;
+    let mut task = fields(&summary, &standing, None);
+    task.insert("resultType".to_owned(), Value::from("task"));
+    for key in ["result", "error", "inputRequests"] {
+        task.shift_remove(key);
+    }
+    Ok(Value::Object(task))
+}
+
+/// Answers one of the methods named in [`is_task`].
+pub(crate) async fn answer(
+    shared: &Shared,
+    name: &str,
+    params: &Value,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
+    if !caller.takes_tasks {
+        let data = json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } });
+        let text = "the client did not declare the tasks extension";
+        return Err(RpcError::new(code::MISSING_CAPABILITY, text).with_data(data));
+    }
+    let Some(id) = params.get("taskId").and_then(Value::as_str) else {
+        return Err(RpcError::invalid_params(
+            "`taskId` must be the id of a task",
+        ));
+    };
+    let run = RunId::new(id);
+    let owned = shared.runtime.owned(&run, caller.principal.name()).await;
+    owned.map_err(|error| unknown(&error))?;
+    match name {
+        method::TASKS_GET => {
+            let (summary, standing) = looked(shared, &run).await?;
+            Ok(Value::Object(fields(&summary, &standing, Some(caller))))
+        }
+        method::TASKS_UPDATE => update(shared, &run, params, caller).await,
+        _ => cancel(shared, &run).await,
+    }
+}
+
+async fn looked(shared: &Shared, run: &RunId) -> Result<(Summary, Standing), RpcError> {
+    let looked = shared.runtime.recorded(run).await;
+    looked.map_err(|error| unknown(&error))
+}
+
+fn unknown(error: &LookError) -> RpcError {
+    match error {
+        LookError::UnknownRun(_) => RpcError::invalid_params("no task has this `taskId`"),
+        LookError::Store(_) | LookError::Unreadable(_) => {
+            RpcError::new(code::INTERNAL, error.to_string())
+        }
+    }
+}
+
+/// The fields of a task, with what is asked of the client where it can put the question to its person.
+fn fields(summary: &Summary, standing: &Standing, caller: Option<&Caller>) -> Map<String, Value> {
+    let mut task = Map::new();
+    let millis =
+        |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let rows = [
+        ("taskId", Value::from(summary.id.as_str())),
+        ("createdAt", Value::from(summary.created.to_rfc3339())),
+        ("lastUpdatedAt", Value::from(summary.updated.to_rfc3339())),
+        ("ttlMs", Value::from(millis(TASK_TTL))),
+        ("pollIntervalMs", Value::from(millis(TASK_POLL))),
+    ];
+    task.extend(rows.map(|(key, value)| (key.to_owned(), value)));
+    let (status, beside) = status(standing, caller);
+    task.insert("status".to_owned(), Value::from(status));
+    task.extend(beside.map(|(key, value)| (key.to_owned(), value)));
+    task
+}
+
+fn status(
+    standing: &Standing,
+    caller: Option<&Caller>,
+) -> (&'static str, Option<(&'static str, Value)>) {
+    if let Some(result) = &standing.result {
+        return ended(standing.phase, result);
+    }
+    let can_put = |asked: &&Asked| caller.is_some_and(|caller| ask::can_be_put(asked, caller));
+    let requests: Map<String, Value> = standing
+        .questions
+        .iter()
+        .filter(can_put)
+        .map(|asked| (key_of(asked), ask::request(asked)))
+        .collect();
+    if !requests.is_empty() {
+        return (
+            "input_required",
+            Some(("inputRequests", Value::Object(requests))),
+        );
+    }
+    if let Some(reason) = standing.held.first() {
+        let text = format!("held: {reason}");
+        return ("working", Some(("statusMessage", Value::from(text))));
+    }
+    let waits = (standing.phase == Phase::Waiting)
+        .then(|| ("statusMessage", Value::from("waits for a person")));
+    ("working", waits)
+}
+
+/// A failed run is a completed task with an error result; only faults of ours are failed tasks.
+fn ended(phase: Phase, result: &Value) -> (&'static str, Option<(&'static str, Value)>) {
+    if phase == Phase::Cancelled {
+        return ("cancelled", None);
+    }
+    let error = &result["_meta"][meta::ERROR];
+    if error["category"] == Category::Internal.as_str() {
+        let message = error["message"].as_str().unwrap_or_default();
+        let error = RpcError::new(code::INTERNAL, message).with_data(error.clone());
+        return ("failed", Some(("error", error.to_value())));
+    }
+    ("completed", Some(("result", result.clone())))
+}
+
+/// Keys are never used twice in the life of a task.
+fn key_of(asked: &Asked) -> String {
+    format!("{}#{}", asked.step, asked.round)
+}
+
+async fn update(
+    shared: &Shared,
+    run: &RunId,
+    params: &Value,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
+    let Some(responses) = params.get("inputResponses").and_then(Value::as_object) else {
+        return Err(RpcError::invalid_params(
+            "`inputResponses` must be an object",
+        ));
+    };
+    let (_, standing) = looked(shared, run).await?;
+    let open = standing.questions.iter();
+    let open: Vec<&Asked> = open
+        .filter(|asked| ask::can_be_put(asked, caller))
+        .collect();
+    for asked in open {
+        let Some(response) = responses.get(&key_of(asked)) else {
+            continue;
+        };
+        let given = ask::read_answer(asked.step.clone(), asked.round, response)?;
+        match shared.runtime.answer(run, given).await {
+            // Somebody else was first, or the run will take the answer up in a moment.
+            Ok(_) | Err(AnswerError::NotAsked { .. } | AnswerError::Slow) => {}
+            Err(error) => return Err(ask::refused(&error)),
+        }
+    }
+    Ok(json!({}))
+}
+
+async fn cancel(shared: &Shared, run: &RunId) -> Result<Value, RpcError> {
+    let (_, standing) = looked(shared, run).await?;
+    if standing.result.is_none() {
+        let follower = shared.runtime.attach(run).await;
+        let follower = follower.map_err(|error| unknown(&error))?;
+        follower.cancel("the client cancelled the task").await;
+    }
+    Ok(json!({}))
+}

@@ -94,7 +94,10 @@ impl Http {
         for (key, value) in meta.as_object().into_iter().flatten() {
             params["_meta"][key] = value.clone();
         }
-        let name = params["name"].as_str().map(str::to_owned);
+        let named = ["name", "uri", "taskId"]
+            .iter()
+            .find_map(|key| params[*key].as_str());
+        let name = named.map(str::to_owned);
         let mut headers = vec![("mcp-protocol-version", MODERN), ("mcp-method", method)];
         headers.extend(name.as_deref().map(|name| ("mcp-name", name)));
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });

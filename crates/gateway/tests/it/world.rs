@@ -1,6 +1,6 @@
 //! What the tests of this binary share: a runtime with hand-made workflows, and a gateway in front of it.
 
-use onecall_config::settings::{Backend, Server, Session, Transport};
+use onecall_config::settings::{Aggregation, Backend, Server, Session, Strategy, Transport};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Filter, Phase};
 use onecall_gateway::{HttpOptions, Mount, serve_http};
@@ -109,7 +109,7 @@ pub(crate) fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
 }
 
 /// `three` calls three tools, `endless` never comes back by itself, `approve` asks, `nothing` has no steps,
-/// `patient` takes longer than an impatient client waits, `stubborn` goes on without its client, `traced` tells the
+/// `patient` takes longer than an impatient client waits, `stubborn` goes on without its client, `slow` lasts, `traced` tells the
 /// metadata of its call.
 fn workflows() -> Vec<Workflow> {
     let name = json!({ "type": "object", "required": ["name"],
@@ -143,6 +143,14 @@ fn workflows() -> Vec<Workflow> {
                 vec![calls("wait", "demo.slow", json!({ "ms": 200 }))],
             )
         },
+        workflow(
+            "slow",
+            vec![calls(
+                "wait",
+                "demo.slow",
+                json!({ "ms": 1_200, "text": "done" }),
+            )],
+        ),
         workflow(
             "consult",
             vec![calls("ask", "demo.ask", json!({ "question": "Which?" }))],
@@ -181,9 +189,13 @@ pub(crate) fn server() -> Server {
 }
 
 async fn runtime_on(store: &MemoryStore) -> Runtime {
+    started(server(), store).await
+}
+
+async fn started(server: Server, store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
     let options = Options {
-        server: server(),
+        server,
         journal: Arc::new(store.open(now, Duration::from_hours(1))),
         durability: Durability::Async,
         version: "1".to_owned(),
@@ -204,6 +216,22 @@ impl World {
 
     pub(crate) async fn start_with(adjust: impl FnOnce(&mut HttpOptions)) -> Self {
         Self::serve(runtime().await, adjust).await
+    }
+
+    /// A gateway before the backend that the conformance suite looks at, under bare names.
+    pub(crate) async fn start_with_fixture() -> Self {
+        let server = Server {
+            name: "test".to_owned(),
+            backends: vec![backend("fixture", &["conformance"])],
+            workflows: vec![workflow("nothing", Vec::new())],
+            aggregation: Aggregation {
+                strategy: Strategy::Priority { order: Vec::new() },
+                ..Aggregation::default()
+            },
+            ..Server::default()
+        };
+        let runtime = started(server, &MemoryStore::default()).await;
+        Self::serve(runtime, |_| {}).await
     }
 
     /// One of several on the same store.

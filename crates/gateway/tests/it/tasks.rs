@@ -1,0 +1,124 @@
+//! Runs that become tasks: looked at, answered, cancelled; never anybody else's.
+
+use crate::client::Http;
+use crate::world::World;
+use http::StatusCode;
+use onecall_engine::journal::Phase;
+use serde_json::{Value, json};
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn with_tasks(mut params: Value, forms: bool) -> Value {
+    let mut declared = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    if forms {
+        declared["elicitation"] = json!({});
+    }
+    params["_meta"] = json!({ CAPABILITIES: declared });
+    params
+}
+
+async fn task(client: &mut Http, id: &str) -> Value {
+    let params = with_tasks(json!({ "taskId": id }), true);
+    client.modern_result("tasks/get", params).await
+}
+
+async fn ended(client: &mut Http, id: &str) -> Value {
+    loop {
+        let task = task(client, id).await;
+        if !matches!(task["status"].as_str(), Some("working")) {
+            return task;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_lasts_becomes_a_task_and_its_result_is_found() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let quick = with_tasks(json!({ "name": "three" }), false);
+    let quick = client.modern_result("tools/call", quick).await;
+    assert_eq!(quick["resultType"], "complete");
+    let slow = with_tasks(json!({ "name": "slow" }), false);
+    let created = client.modern_result("tools/call", slow).await;
+    assert_eq!(created["resultType"], "task");
+    assert_eq!(created["status"], "working");
+    assert!(created["ttlMs"].is_u64() && created["pollIntervalMs"].is_u64());
+    assert!(created.get("result").is_none() && created.get("requestState").is_none());
+    let id = created["taskId"].as_str().unwrap();
+    let task = ended(&mut client, id).await;
+    assert_eq!(task["status"], "completed");
+    assert_eq!(task["resultType"], "complete");
+    assert_eq!(task["result"]["structuredContent"]["text"], "done");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_task_asks_is_answered_and_can_be_cancelled() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    // This client cannot be asked on the spot, so it gets a task at once.
+    let call = with_tasks(json!({ "name": "approve" }), false);
+    let created = client.modern_result("tools/call", call).await;
+    let id = created["taskId"].as_str().unwrap().to_owned();
+    let asking = task(&mut client, &id).await;
+    assert_eq!(asking["status"], "input_required");
+    let requests = asking["inputRequests"].as_object().unwrap();
+    let (key, request) = requests.iter().next().unwrap();
+    assert_eq!(request["method"], "elicitation/create");
+    let mut update = json!({ "taskId": id, "inputResponses": { "unknown": 1 } });
+    update["inputResponses"][key] = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let taken = client
+        .modern_result("tasks/update", with_tasks(update, true))
+        .await;
+    assert_eq!(taken["resultType"], "complete");
+    let task = ended(&mut client, &id).await;
+    assert_eq!(
+        task["result"]["structuredContent"]["content"]["name"],
+        "Ada"
+    );
+
+    let call = with_tasks(json!({ "name": "endless" }), false);
+    let created = client.modern_result("tools/call", call).await;
+    let id = created["taskId"].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        let cancel = with_tasks(json!({ "taskId": id }), true);
+        client.modern_result("tasks/cancel", cancel).await;
+        world.newest_comes_to("endless", Phase::Cancelled).await;
+    }
+    assert_eq!(ended(&mut client, &id).await["status"], "cancelled");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn tasks_are_for_those_who_declared_them_and_ids_are_not_guessed() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let call = with_tasks(json!({ "name": "endless" }), false);
+    let created = client.modern_result("tools/call", call).await;
+    let id = created["taskId"].as_str().unwrap().to_owned();
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({ "taskId": id, "inputResponses": {} });
+        let mut undeclared = client.modern(method, params.clone()).await;
+        assert_eq!(undeclared.status, StatusCode::BAD_REQUEST, "{method}");
+        let error = undeclared.response().await["error"].clone();
+        assert_eq!(error["code"], -32021, "{method}");
+        let required = &error["data"]["requiredCapabilities"]["extensions"];
+        assert!(required["io.modelcontextprotocol/tasks"].is_object());
+        let mut unknown = params;
+        unknown["taskId"] = json!("nobody");
+        let mut unknown = client.modern(method, with_tasks(unknown, true)).await;
+        assert_eq!(
+            unknown.response().await["error"]["code"],
+            -32602,
+            "{method}"
+        );
+    }
+    for method in ["tasks/result", "tasks/list"] {
+        let mut gone = client
+            .modern(method, with_tasks(json!({ "taskId": id }), true))
+            .await;
+        assert_eq!(gone.response().await["error"]["code"], -32601, "{method}");
+    }
+    world.end().await;
+}

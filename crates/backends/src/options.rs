@@ -128,7 +128,7 @@ impl std::fmt::Debug for HttpOptions {
             .debug_struct("HttpOptions")
             .field("url", &self.url)
             .field("headers", &names)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

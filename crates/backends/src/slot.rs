@@ -143,7 +143,7 @@ impl Slot {
             };
             Ok((answer, took))
         };
-        let done = within(after, asker.as_ref(), work).await;
+        let done = within(after, asker.as_ref(), Box::pin(work)).await;
         self.judged(after, &sent, done)
     }
 
@@ -162,7 +162,7 @@ impl Slot {
             Ok((outcome, since.elapsed()))
         };
         let after = self.target.options.call_timeout;
-        let done = within(after, None, work).await;
+        let done = within(after, None, Box::pin(work)).await;
         self.judged(after, &sent, done)
     }
 

@@ -39,7 +39,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
                 let since = Instant::now();
                 lock(&slot.health).answered();
                 slot.state.send_replace(State::Ready(Arc::clone(&client)));
-                let reason = watch_connection(&slot, &client).await;
+                let reason = Box::pin(watch_connection(&slot, &client)).await;
                 if slot.stop.is_cancelled() {
                     client.shutdown().await;
                 }

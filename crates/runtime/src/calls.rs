@@ -83,8 +83,6 @@ pub enum Reply {
     Result(Arc<Value>),
     /// A run was started; follow it.
     Started(RunHandle),
-    /// The backend asks before it goes on: call again with the answers and its state.
-    Asks(InputRequired),
     /// A protocol error of a backend, passed on.
     Rpc {
         code: i64,

@@ -153,12 +153,7 @@ async fn an_unknown_tool_is_an_error_of_the_protocol() {
         let mut answer = client.modern("tools/call", params).await;
         assert_eq!(answer.response().await["error"]["code"], -32602);
     }
-    for method in [
-        "no/such",
-        "ping",
-        "logging/setLevel",
-        "tasks/result",
-    ] {
+    for method in ["no/such", "ping", "logging/setLevel", "tasks/result"] {
         let mut answer = client.modern(method, json!({})).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method}");
         assert_eq!(answer.response().await["error"]["code"], -32601);

@@ -180,8 +180,11 @@ impl Meta<'_> {
     }
 
     fn is_ours(&self, key: &str) -> bool {
-        (self.stamp.is_some() && matches!(key, meta::PROTOCOL_VERSION | meta::CLIENT_INFO))
-            || key == meta::CLIENT_CAPABILITIES
+        (self.stamp.is_some()
+            && matches!(
+                key,
+                meta::PROTOCOL_VERSION | meta::CLIENT_INFO | meta::CLIENT_CAPABILITIES
+            ))
             || (self.progress_token.is_some() && key == meta::PROGRESS_TOKEN)
     }
 }

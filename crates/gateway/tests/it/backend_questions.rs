@@ -38,7 +38,7 @@ async fn a_question_inside_a_step_outlives_the_process_and_reaches_the_tool() {
     let mut client = Http::new(first.address);
     let call = asks("consult", &json!({}));
     let asked = client.modern_result("tools/call", call.clone()).await;
-    assert_eq!(asked["resultType"], "input_required");
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
     assert_eq!(asked["inputRequests"]["ask"]["params"]["message"], "Which?");
     first.end().await;
     let second = World::start_on(&store).await;

@@ -120,7 +120,7 @@ async fn refresh(slot: &Slot, client: &Client) {
         tokio::time::sleep(lasts).await;
         list_again(slot, client).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn list_again(slot: &Slot, client: &Client) {

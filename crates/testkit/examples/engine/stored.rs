@@ -145,6 +145,7 @@ fn new_run(state: &State, durability: Durability) -> NewRun {
         principal: None,
         tenant: None,
         labels: BTreeMap::new(),
+        sensitive: false,
         client_key: None,
         retry_of: None,
         at: load::NOW,

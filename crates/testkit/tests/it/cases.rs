@@ -33,7 +33,11 @@ fn hold(cases: &[Case]) {
         cases.len(),
         faults.join("\n")
     );
-    println!("cases: {} run", cases.len());
+    std::io::Write::write_all(
+        &mut std::io::stdout(),
+        format!("cases: {} run\n", cases.len()).as_bytes(),
+    )
+    .unwrap();
 }
 
 /// The lines of the semantics by name, each with its text.

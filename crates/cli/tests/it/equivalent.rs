@@ -20,7 +20,12 @@ fn file(dialect: &str, case: &Case) -> String {
     let block = case
         .block(dialect)
         .unwrap_or_else(|| panic!("{}: no {dialect}", case.place()));
-    let indented: String = block.lines().map(|line| format!("  {line}\n")).collect();
+    let mut indented = String::new();
+    for line in block.lines() {
+        indented.push_str("  ");
+        indented.push_str(line);
+        indented.push('\n');
+    }
     match dialect {
         "toolhive" => format!(
             "name: d\nbackends: [{{name: t, url: \"http://t/mcp\"}}]\ncompositeTools:\n- {named}{indented}"

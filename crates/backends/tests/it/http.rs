@@ -308,7 +308,8 @@ async fn outcome_of((fault, code, reply): (&'static str, &'static str, Fault)) {
     backends.shutdown().await;
     let ended = bad.map_or_else(|error| error.code(), |_| "fine");
     assert_eq!(ended, code, "{fault}");
-    println!("{fault:<32} {code:<24} other backends answered");
+    let row = format!("{fault:<32} {code:<24} other backends answered\n");
+    std::io::Write::write_all(&mut std::io::stdout(), row.as_bytes()).unwrap();
 }
 
 fn head(kind: &str, rest: &str) -> String {

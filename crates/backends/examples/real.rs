@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use servers::{Checked, Pages, Programs, Server, Shape};
 
 /// Under load a server may take long to start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 type Failure = Box<dyn std::error::Error>;
 

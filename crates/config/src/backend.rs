@@ -14,6 +14,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) directory: &'a str,
 }
 
+/// Whether clients share a connection; the last two mean the same.
+pub(crate) const SESSIONS: &[&str] = &["shared", "per_client", "per-client"];
 /// How other programs spell the transports.
 const TRANSPORTS: [&str; 5] = ["stdio", "sse", "http", "streamable-http", "streamable_http"];
 
@@ -83,7 +85,7 @@ impl Reader<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<Backend> {
         let transport = self.transport(fields, kind_key, diagnostics);
-        let session = fields.optional_choice("session", &["shared", "per_client"], diagnostics);
+        let session = fields.optional_choice("session", SESSIONS, diagnostics);
         let timeout = read_duration(fields, "timeout", diagnostics);
         let in_flight = fields.optional_integer("max_in_flight", 1..=10_000, diagnostics);
         let eager = fields.optional_bool("eager", diagnostics);
@@ -95,7 +97,7 @@ impl Reader<'_> {
             max_in_flight: in_flight.and_then(|count| usize::try_from(count.value).ok()),
             eager: eager.is_some_and(|eager| eager.value),
             session: match session.map(|session| session.value) {
-                Some("per_client") => Session::PerClient,
+                Some("per_client" | "per-client") => Session::PerClient,
                 _ => Session::Shared,
             },
             tokens: None,

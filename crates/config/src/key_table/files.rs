@@ -95,7 +95,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("cwd", Text),
             acts("url", Text),
             acts("headers", Pairs),
-            acts("session", Choice(&["shared", "per_client"])),
+            acts("session", Choice(crate::backend::SESSIONS)),
             acts("timeout", Duration),
             acts("max_in_flight", Whole(1, 10_000)),
             acts("eager", Flag),

@@ -1,7 +1,7 @@
 //! Whole files become settings.
 
 use crate::world::{load, tool};
-use onecall_config::settings::{Strategy, Transport};
+use onecall_config::settings::{Session, Strategy, Transport};
 
 const MINIMAL: &str = r#"
 name: demo
@@ -65,4 +65,18 @@ fn faults_are_all_reported_at_once() {
 "#;
     let outcome = load(&[("demo.yaml", &tool(steps))]);
     assert_eq!(outcome.codes(), ["WF202", "WF101", "WF106"]);
+}
+
+#[test]
+fn a_connection_for_each_client_is_asked_for_in_both_spellings() {
+    let of = |session: &str| {
+        let text = MINIMAL.replace("cwd: work", &format!("cwd: work, session: {session}"));
+        let settings = load(&[("dir/demo.yaml", &text)]).sound();
+        settings.servers[0].backends[1].session
+    };
+    let read = ["shared", "per_client", "per-client"].map(of);
+    assert_eq!(
+        read,
+        [Session::Shared, Session::PerClient, Session::PerClient]
+    );
 }

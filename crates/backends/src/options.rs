@@ -56,7 +56,7 @@ pub enum TransportOptions {
 }
 
 /// A child process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct StdioOptions {
     pub command: String,
     pub args: Vec<String>,
@@ -120,6 +120,21 @@ impl std::fmt::Debug for TokenOptions {
     }
 }
 
+/// Values of the environment may be credentials.
+impl std::fmt::Debug for StdioOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        formatter
+            .debug_struct("StdioOptions")
+            .field("command", &self.command)
+            .field("args", &self.args)
+            .field("env", &names)
+            .field("clear_env", &self.clear_env)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
 /// Header values may be credentials.
 impl std::fmt::Debug for HttpOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -163,5 +178,29 @@ impl BackendOptions {
             ..HttpOptions::default()
         };
         Self::new(name, TransportOptions::Http(http))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_may_be_secret_are_not_shown() {
+        let pair = || vec![("NAME".to_owned(), "s3cret".to_owned())];
+        let stdio = StdioOptions {
+            env: pair(),
+            ..StdioOptions::default()
+        };
+        let http = HttpOptions {
+            headers: pair(),
+            ..HttpOptions::default()
+        };
+        for shown in [format!("{stdio:?}"), format!("{http:?}")] {
+            assert!(
+                shown.contains("NAME") && !shown.contains("s3cret"),
+                "{shown}"
+            );
+        }
     }
 }

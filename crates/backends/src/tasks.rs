@@ -93,7 +93,7 @@ impl Following<'_> {
             .map_err(|error| self.lost(error))?;
         let Some(raw) = raw else { return Ok(None) };
         let task = Task::read(&raw).map_err(RequestError::Malformed);
-        task.map(Some).map_err(|error| error.of_call(self.name()))
+        task.map(Some).map_err(|error| self.lost(error))
     }
 
     /// Fetches the result of a legacy task; its questions come on the stream of this request.
@@ -102,7 +102,11 @@ impl Following<'_> {
         let raw = self
             .request(method::TASKS_RESULT, params, self.asker.cloned())
             .await
-            .map_err(|error| error.of_call(self.name()))?;
+            .map_err(|error| match error {
+                // The error or the length of the result itself.
+                RequestError::Rpc(_) | RequestError::Limit(_) => error.of_call(self.name()),
+                other => self.lost(other),
+            })?;
         let Some(raw) = raw else { return Ok(None) };
         match CallAnswer::from_raw(raw) {
             Ok(CallAnswer::Complete(result)) => Ok(Some(result)),
@@ -154,7 +158,7 @@ impl Following<'_> {
         let told = self
             .request(method::TASKS_UPDATE, params, None)
             .await
-            .map_err(|error| error.of_call(self.name()))?;
+            .map_err(|error| self.lost(error))?;
         if told.is_some() {
             self.answered.extend(answers);
         }
@@ -182,14 +186,15 @@ impl Following<'_> {
         }
     }
 
-    /// A server that no longer knows its task may have acted or not.
+    /// A task that can no longer be followed may have acted or not, whatever the reason.
     fn lost(&self, error: RequestError) -> CallError {
-        match error {
-            RequestError::Rpc(error) => CallError::UnknownOutcome {
-                backend: self.name().clone(),
-                reason: format!("its task is gone: {error}"),
-            },
-            other => other.of_call(self.name()),
+        let reason = match error {
+            RequestError::Rpc(error) => format!("its task is gone: {error}"),
+            other => format!("its task cannot be followed: {}", other.into_reason()),
+        };
+        CallError::UnknownOutcome {
+            backend: self.name().clone(),
+            reason,
         }
     }
 

@@ -227,6 +227,37 @@ async fn a_task_that_is_gone_or_failed_has_its_named_outcome() {
     }
 }
 
+#[tokio::test]
+async fn a_task_that_may_not_be_asked_for_any_more_has_an_unknown_outcome() {
+    let refusals: [fn(&Seen) -> Reply; 3] = [
+        |_| Reply::Json(401, Vec::new(), Value::Null),
+        |seen| {
+            reply(
+                seen,
+                json!("x".repeat(onecall_mcp::limits::MESSAGE_BYTES_MAX)),
+            )
+        },
+        |seen| reply(seen, json!({ "status": "unheard of" })),
+    ];
+    for refuse in refusals {
+        let server = Server::start(move |seen| {
+            opened(seen).unwrap_or_else(|| match method(seen) {
+                "tools/call" => {
+                    let mut created = task("working");
+                    created["resultType"] = json!("task");
+                    reply(seen, created)
+                }
+                _ => refuse(seen),
+            })
+        })
+        .await;
+        let backends = start(vec![http(&server.url)]);
+        let failed = backends.call(&name(), Call::new("do", json!({}))).await;
+        assert_eq!(failed.unwrap_err().code(), "unknown_outcome.lost");
+        backends.shutdown().await;
+    }
+}
+
 /// The experimental tasks of 2025-11-25, for tools that take calls no other way.
 #[tokio::test]
 async fn a_legacy_tool_that_wants_a_task_gets_one() {

@@ -385,8 +385,10 @@ fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> R
                 .unwrap_or("elsewhere");
             RequestError::NotSent(format!("it redirects to {to}, which is not followed"))
         }
+        // A server or proxy that gave up waiting: the request may be at work behind it.
+        408 | 499 => RequestError::Lost(told),
         // The server says that it did not take the request.
-        400..=499 | 503 => RequestError::NotSent(told),
+        400..=499 => RequestError::NotSent(told),
         _ => RequestError::Lost(told),
     }
 }

@@ -410,6 +410,9 @@ async fn every_fault_has_its_name_and_touches_nobody_else() {
         ),
         ("stream without answer", "unknown_outcome.lost", comment),
         ("server error", "unknown_outcome.lost", status(502)),
+        ("busy", "unknown_outcome.lost", status(503)),
+        ("slow request", "unknown_outcome.lost", status(408)),
+        ("slow gateway", "unknown_outcome.lost", status(504)),
         (
             "no JSON-RPC",
             "unknown_outcome.lost",
@@ -446,7 +449,7 @@ async fn every_fault_has_its_name_and_touches_nobody_else() {
         ("slow drip", "timeout.call", Box::new(|_| Reply::Drip)),
         ("never answers", "timeout.call", Box::new(|_| Reply::Hang)),
         ("redirect", "transport.unavailable", Box::new(redirect)),
-        ("busy", "transport.unavailable", status(503)),
+        ("too many", "transport.unavailable", status(429)),
         ("forbidden", "denied.backend", status(403)),
         ("answers twice", "fine", Box::new(twice)),
         ("asks what nobody asked for", "fine", Box::new(meddles)),

@@ -43,6 +43,8 @@ pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const TOKEN_EARLY: Duration = Duration::from_secs(30);
 /// A token whose server does not say how long it lasts.
 pub(crate) const TOKEN_LASTS_DEFAULT: Duration = Duration::from_mins(5);
+/// Limit: a token is fetched anew after this time, whatever its server says.
+pub(crate) const TOKEN_LASTS_MAX: Duration = Duration::from_hours(24);
 pub(crate) const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit: the answer of a token server.
 pub(crate) const TOKEN_BYTES_MAX: usize = 64 * 1024;

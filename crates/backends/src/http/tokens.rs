@@ -15,7 +15,9 @@ use tokio::time::Instant;
 use super::body::read_limited;
 use super::endpoint::{Endpoint, EndpointFault};
 use crate::error::RequestError;
-use crate::limits::{TOKEN_BYTES_MAX, TOKEN_EARLY, TOKEN_LASTS_DEFAULT, TOKEN_TIMEOUT};
+use crate::limits::{
+    TOKEN_BYTES_MAX, TOKEN_EARLY, TOKEN_LASTS_DEFAULT, TOKEN_LASTS_MAX, TOKEN_TIMEOUT,
+};
 use crate::options::{Grant, HttpOptions, TokenOptions};
 
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -150,6 +152,7 @@ fn kept(granted: &Granted) -> Result<Kept, String> {
         _ => None,
     };
     let lasts = seconds.map_or(TOKEN_LASTS_DEFAULT, Duration::from_secs);
+    let lasts = lasts.min(TOKEN_LASTS_MAX);
     let early = TOKEN_EARLY.min(lasts / 10);
     Ok(Kept {
         bearer,

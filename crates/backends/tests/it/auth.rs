@@ -190,3 +190,15 @@ async fn a_secret_goes_over_no_open_wire() {
     assert!(matches!(refused, StartError::Url { .. }), "{refused}");
     assert!(refused.to_string().contains("https"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_token_that_is_said_to_last_for_ever_is_used() {
+    for lasts in [json!(u64::MAX), json!(u64::MAX.to_string())] {
+        let tokens = token_server(lasts).await;
+        let server = guarded("Bearer t1").await;
+        let backends = start(vec![backend(&server.url, token_options(&tokens.url))]);
+        call(&backends, "b", "do", json!({})).await.unwrap();
+        assert_eq!(bodies(&tokens).len(), 1);
+        backends.shutdown().await;
+    }
+}

@@ -73,6 +73,19 @@ fn serve(fault: &str) {
                 updated = Some(message["params"].clone());
                 json!({ "result": {} })
             }
+            // Asks though nobody offered to answer, and tells of the refusal.
+            ("tools/call", "nosy") => {
+                let question = json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create",
+                    "params": { "message": "who are you?" } });
+                if writeln!(std::io::stdout(), "{question}").is_err() {
+                    return;
+                }
+                continue;
+            }
+            ("", "nosy") => {
+                let said = message["error"]["code"].to_string();
+                json!({ "result": { "content": [{ "type": "text", "text": said }] } })
+            }
             ("tools/call", _) => json!({ "result": { "content": [] } }),
             _ => unknown,
         };

@@ -62,6 +62,8 @@ impl Target {
 #[derive(Debug)]
 pub(crate) struct Client {
     wire: Wire,
+    /// All calls come from one caller.
+    serves_one: bool,
     /// What modern requests carry.
     stamp: Option<Stamp>,
     pub(crate) agreement: Agreement,
@@ -96,6 +98,7 @@ impl Client {
         let stamp = || Stamp::new(revision, &opening.client_info());
         Ok(Self {
             wire,
+            serves_one: opening.serves_one,
             stamp: (revision.era() == Era::Modern).then(stamp),
             agreement,
             mirrored: Mutex::default(),
@@ -144,7 +147,7 @@ impl Client {
         *lock(&self.tools_last) = lasts;
         let mut seen = HashSet::new();
         tools.retain(|tool| seen.insert(tool.name().to_owned()));
-        if self.wire.has_headers() && self.era() == Era::Modern {
+        if self.wire.is_http() && self.era() == Era::Modern {
             self.learn_headers(&mut tools);
         }
         if self.makes_tasks() {
@@ -187,7 +190,7 @@ impl Client {
             Params::call(call, arguments, is_task).stamped(self.stamp.as_ref(), call.takes);
         let options = RequestOptions {
             progress: call.progress.clone(),
-            asker: asker.cloned(),
+            asker: self.placed(asker.cloned()),
             sent,
             headers: self.headers_of(call),
         };
@@ -209,11 +212,17 @@ impl Client {
         asker: Option<Asker>,
     ) -> Result<Box<RawValue>, RequestError> {
         let options = RequestOptions {
-            asker,
+            asker: self.placed(asker),
             ..RequestOptions::default()
         };
         let params = Params::plain(params).stamped(self.stamp.as_ref(), Takes::ALL);
         self.wire.request(name, params, options).await
+    }
+
+    /// Who is asked while a request runs. Where calls share a stream, a question names no call, and
+    /// a server may ask though it was offered nothing: then nobody is.
+    fn placed(&self, asker: Option<Asker>) -> Option<Asker> {
+        asker.filter(|_| self.serves_one || self.wire.is_http())
     }
 
     /// A server of 2025-11-25 that says it makes tasks of tool calls.

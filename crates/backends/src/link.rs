@@ -45,6 +45,8 @@ struct Shared {
     next_id: AtomicI64,
     news: News,
     closed: watch::Sender<Option<Arc<str>>>,
+    /// Why nothing more can be written; ends the reading too.
+    unwritable: watch::Sender<Option<String>>,
     questions: Arc<Semaphore>,
 }
 
@@ -84,15 +86,17 @@ impl Link {
             next_id: AtomicI64::new(1),
             news: News::new(),
             closed: watch::Sender::new(None),
+            unwritable: watch::Sender::new(None),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         });
         let writing = write(writer, queue, Arc::clone(&shared));
         (Self { shared }, writing)
     }
 
-    /// Reads until the stream ends or must be given up, and says why.
+    /// Reads until the stream ends, must be given up or can no longer be answered; says why.
     pub(crate) async fn read(&self, mut reader: impl AsyncRead + Unpin) -> String {
         let mut lines = Lines::new(MESSAGE_BYTES_MAX);
+        let mut unwritable = self.shared.unwritable.subscribe();
         loop {
             while let Some(line) = lines.next() {
                 match line {
@@ -103,7 +107,15 @@ impl Link {
             if lines.unfinished_bytes() > SKIPPED_BYTES_MAX {
                 return format!("it sent a line of more than {SKIPPED_BYTES_MAX} bytes");
             }
-            match reader.read_buf(lines.space()).await {
+            let read = tokio::select! {
+                // What has arrived already is read first.
+                biased;
+                read = reader.read_buf(lines.space()) => read,
+                Ok(reason) = unwritable.wait_for(Option::is_some) => {
+                    return reason.clone().unwrap_or_default();
+                }
+            };
+            match read {
                 Ok(0) => return "it closed its output".to_owned(),
                 Ok(_) => {}
                 Err(error) => return format!("its output cannot be read: {error}"),
@@ -411,7 +423,11 @@ async fn write(
             writer.flush().await
         };
         tokio::select! {
-            written = written => if written.is_err() { return },
+            written = written => if let Err(error) = written {
+                let reason = format!("it takes no more input: {error}");
+                shared.unwritable.send_replace(Some(reason));
+                return;
+            },
             _ = closed.wait_for(Option::is_some) => return,
         }
         if text.capacity() > 1024 * 1024 {

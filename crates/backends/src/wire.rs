@@ -59,8 +59,8 @@ impl Wire {
         }
     }
 
-    /// Headers mirror parameters on this wire.
-    pub(crate) fn has_headers(&self) -> bool {
+    /// Every call has a stream and headers of its own.
+    pub(crate) fn is_http(&self) -> bool {
         match self {
             Self::Http(_) => true,
             Self::Child(_) | Self::Sse(_) => false,

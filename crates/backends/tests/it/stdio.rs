@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use onecall_backends::{
-    BackendName, BackendState, Breaker, Call, CallError, CallerId, SessionScope, Takes,
+    BackendName, BackendOptions, BackendState, Breaker, Call, CallError, CallerId, SessionScope,
+    Takes,
 };
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
@@ -301,6 +302,54 @@ async fn questions_of_a_legacy_child_reach_their_own_caller() {
         )
     );
     backends.forget(&CallerId("Ada".into())).await;
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_shared_child_that_asks_unoffered_reaches_nobody() {
+    let backends = start(vec![stdio("nosy", &["nosy"])]);
+    let ask = || async {
+        let (asker, mut questions) = mpsc::channel(1);
+        let mut call = Call::new("do", json!({}));
+        call.asker = Some(asker);
+        let name = BackendName::from("nosy");
+        tokio::select! {
+            output = backends.call(&name, call) => complete(output).unwrap().content_map(),
+            Some(question) = questions.recv() => panic!("asked {question:?}"),
+        }
+    };
+    let (first, second) = tokio::join!(ask(), ask());
+    assert_eq!(
+        (&first["text"], &second["text"]),
+        (&json!("-32601"), &json!("-32601"))
+    );
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_reads_no_more_is_started_again() {
+    // It opens, lists its tools, and leaves its output open behind a closed input.
+    let script = r#"
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+        read -r line; answer 1 '{"protocolVersion":"2025-06-18","capabilities":{}}'
+        read -r line; read -r line; exec 0<&-
+        answer 2 '{"tools":[{"name":"do"}]}'
+        exec sleep 60
+    "#;
+    let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);
+    options.era = Some(Era::Legacy);
+    options.call_timeout = PATIENCE;
+    options.grace = Duration::ZERO;
+    let backends = start(vec![options]);
+    let lost = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    assert_eq!(lost.code(), "unknown_outcome.lost");
+    assert!(lost.to_string().contains("takes no more input"), "{lost}");
+    let restarted = async {
+        while backends.status()[0].connects < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, restarted).await.unwrap();
     backends.shutdown().await;
 }
 

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use self::body::read_limited;
+pub(crate) use self::body::{broken, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub(crate) use self::open::{Opened, open};
 pub(crate) use self::pool::Streaming;
@@ -340,8 +340,9 @@ fn mirror(
 
 /// One JSON object as the whole answer, or the refusal.
 async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
-    let status = response.status();
-    let location = response.headers().get(header::LOCATION).cloned();
+    if !response.status().is_success() {
+        return Err(refused(response).await);
+    }
     let bytes = read_limited(response.into_body(), MESSAGE_BYTES_MAX).await?;
     match onecall_mcp::parse(&bytes) {
         Ok(Incoming::Response {
@@ -351,7 +352,7 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
         Ok(Incoming::Response {
             id: answered,
             outcome: Ok(raw),
-        }) if status.is_success() => {
+        }) => {
             if answered == Some(RequestId::Number(id)) {
                 return Ok(raw);
             }
@@ -361,7 +362,6 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
                 wanted: "that of the request",
             }))
         }
-        _ if !status.is_success() => Err(refusal(status, location.as_ref(), &bytes)),
         Ok(_) => Err(RequestError::Malformed(ShapeError::NotMessage(
             "it is no answer",
         ))),
@@ -369,6 +369,23 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
             "JSON nested deeper than {limit} levels"
         ))),
         Err(fault) => Err(RequestError::Malformed(fault)),
+    }
+}
+
+/// What a response that is no success says of its request.
+pub(crate) async fn refused(response: Response<Streaming>) -> RequestError {
+    let status = response.status();
+    let location = response.headers().get(header::LOCATION).cloned();
+    let bytes = match read_limited(response.into_body(), MESSAGE_BYTES_MAX).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error,
+    };
+    match onecall_mcp::parse(&bytes) {
+        Ok(Incoming::Response {
+            outcome: Err(error),
+            ..
+        }) => RequestError::Rpc(error),
+        _ => refusal(status, location.as_ref(), &bytes),
     }
 }
 

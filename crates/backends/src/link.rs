@@ -172,6 +172,20 @@ impl Link {
         let _ = self.shared.outbound.send(Frame::Other(text)).await;
     }
 
+    /// Takes back that a request was sent, for a wire that goes on with it: the flag is then its to
+    /// set. `None` where nobody waits any more.
+    pub(crate) fn unsent(&self, id: i64) -> Option<Arc<AtomicBool>> {
+        let table = self.shared.lock();
+        let waiting = table.waiting.get(&id)?;
+        waiting.sent.store(false, Ordering::SeqCst);
+        Some(Arc::clone(&waiting.sent))
+    }
+
+    /// Ends one request with what went wrong.
+    pub(crate) fn fail(&self, id: i64, error: RequestError) {
+        self.shared.finish(id, Err(error));
+    }
+
     pub(crate) fn news(&self) -> &News {
         &self.shared.news
     }

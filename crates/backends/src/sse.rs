@@ -1,18 +1,21 @@
 //! The two-endpoint HTTP+SSE transport of 2024-11-05: a GET stream names the URL that takes POSTs.
 //! Deprecated, but such servers are about. Lines go through a `link`, like those of a child.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{SseDecoder, SseEvent};
+use onecall_mcp::{Skipped, SseDecoder, SseEvent, SseTooLong};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::error::ConnectError;
-use crate::http::{Endpoint, Streaming};
+use crate::error::{ConnectError, RequestError};
+use crate::http::{Endpoint, Streaming, broken, refused};
 use crate::limits::OUTBOUND_MAX;
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
@@ -45,10 +48,11 @@ pub(crate) async fn open(
     let mut inbound = Inbound {
         body: response.into_body(),
         decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
-        ready: Vec::new(),
+        ready: VecDeque::new(),
     };
     let target = loop {
-        let Some(event) = inbound.next().await else {
+        let event = inbound.next().await;
+        let Some(event) = event.map_err(|fault| http(fault.to_string()))? else {
             return Err(http(
                 "the stream ended before it named its endpoint".to_owned(),
             ));
@@ -65,7 +69,8 @@ pub(crate) async fn open(
         _stop: stop.clone().drop_guard(),
     };
     tokio::spawn(writing);
-    tokio::spawn(post_lines(far, endpoint.at(target), stop.clone()));
+    let target = endpoint.at(target);
+    tokio::spawn(post_lines(far, target, link.clone(), stop.clone()));
     tokio::spawn(read_events(inbound, link.clone(), stop));
     let agreement = crate::negotiate::open_as(&link, opening, onecall_mcp::Era::Legacy).await?;
     Ok((wire, agreement))
@@ -89,45 +94,85 @@ fn target(base: &Uri, data: &[u8]) -> Result<Uri, ConnectError> {
 struct Inbound {
     body: Streaming,
     decoder: SseDecoder,
-    ready: Vec<SseEvent>,
+    ready: VecDeque<SseEvent>,
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug, thiserror::Error)]
+enum StreamFault {
+    #[error("{}", broken(.0))]
+    Broken(hyper::Error),
+    #[error("it sent too much: {0}")]
+    TooLong(SseTooLong),
 }
 
 impl Inbound {
-    async fn next(&mut self) -> Option<SseEvent> {
+    /// The next event; `None` when the stream has ended in order.
+    async fn next(&mut self) -> Result<Option<SseEvent>, StreamFault> {
         loop {
-            if !self.ready.is_empty() {
-                return Some(self.ready.remove(0));
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
             }
-            let data = self.body.next().await?.ok()?;
-            self.ready = self.decoder.feed(&data).ok()?;
+            let Some(data) = self.body.next().await else {
+                return Ok(None);
+            };
+            let data = data.map_err(StreamFault::Broken)?;
+            let events = self.decoder.feed(&data).map_err(StreamFault::TooLong)?;
+            self.ready = events.into();
         }
+    }
+
+    /// Writes events as lines until the stream ends; what ended it, unless it ended in order.
+    async fn feed(mut self, mut sink: DuplexStream, link: &Link) -> Option<StreamFault> {
+        loop {
+            match self.next().await {
+                Ok(Some(event)) => {
+                    // Compact JSON has no newlines; a pretty one must be brought onto one line.
+                    let one_line = event.data.iter();
+                    let one_line = one_line.map(|&b| if b == b'\n' { b' ' } else { b });
+                    let line: Vec<u8> = one_line.chain([b'\n']).collect();
+                    sink.write_all(&line).await.ok()?;
+                }
+                Ok(None) => return None,
+                Err(fault) => {
+                    if let (StreamFault::TooLong(error), Some(id)) = (&fault, self.too_long()) {
+                        link.fail(id, RequestError::Limit(error.to_string()));
+                    }
+                    return Some(fault);
+                }
+            }
+        }
+    }
+
+    /// The request whose answer is too long, where its beginning tells.
+    fn too_long(&self) -> Option<i64> {
+        let begun = self.decoder.unfinished();
+        let skipped = Skipped {
+            head: begun[..begun.len().min(512)].to_vec(),
+            tail: Vec::new(),
+            bytes: begun.len(),
+        };
+        skipped.response_id()
     }
 }
 
-async fn read_events(mut inbound: Inbound, link: Link, stop: CancellationToken) {
-    let (mut sink, source) = tokio::io::duplex(PIPE_BYTES);
-    let feeding = async {
-        while let Some(event) = inbound.next().await {
-            // Compact JSON has no newlines; a pretty one must be brought onto one line.
-            let line: Vec<u8> = event
-                .data
-                .iter()
-                .map(|&b| if b == b'\n' { b' ' } else { b })
-                .collect();
-            if sink.write_all(&line).await.is_err() || sink.write_all(b"\n").await.is_err() {
-                return;
-            }
-        }
-        drop(sink);
-    };
+async fn read_events(inbound: Inbound, link: Link, stop: CancellationToken) {
+    let (sink, source) = tokio::io::duplex(PIPE_BYTES);
+    let reading = link.read(source);
+    tokio::pin!(reading);
     let reason = tokio::select! {
-        (reason, ()) = async { tokio::join!(link.read(source), feeding) } => reason,
+        reason = &mut reading => reason,
+        fault = inbound.feed(sink, &link) => {
+            // What came before the end is read.
+            let ended = reading.await;
+            fault.map_or(ended, |fault| fault.to_string())
+        }
         () = stop.cancelled() => "it was shut down".to_owned(),
     };
     link.close(&reason);
 }
 
-async fn post_lines(lines: DuplexStream, endpoint: Endpoint, stop: CancellationToken) {
+async fn post_lines(lines: DuplexStream, endpoint: Endpoint, link: Link, stop: CancellationToken) {
     let mut lines = BufReader::new(lines).lines();
     let places = Arc::new(Semaphore::new(OUTBOUND_MAX));
     loop {
@@ -138,17 +183,56 @@ async fn post_lines(lines: DuplexStream, endpoint: Endpoint, stop: CancellationT
         let (Ok(Some(line)), Ok(place)) = (line, Arc::clone(&places).acquire_owned().await) else {
             return;
         };
-        let endpoint = endpoint.clone();
+        let (endpoint, link) = (endpoint.clone(), link.clone());
         tokio::spawn(async move {
-            let sent = endpoint
-                .post(HeaderMap::new(), Bytes::from(line), Arc::default())
-                .await;
-            if let Err(error) = sent {
-                tracing::debug!(?error, "a message did not reach its server");
-            }
+            post(&endpoint, &link, line).await;
             drop(place);
         });
     }
+}
+
+/// Sends one message. A request that is refused here will get no answer on the stream.
+async fn post(endpoint: &Endpoint, link: &Link, line: String) {
+    let id = request_id(&line);
+    let sent = match id {
+        None => Arc::default(),
+        Some(id) => match link.unsent(id) {
+            Some(sent) => sent,
+            None => return,
+        },
+    };
+    let posted = endpoint.post(HeaderMap::new(), Bytes::from(line), sent);
+    let (error, is_gone) = match posted.await {
+        Ok(response) if response.status().is_success() => return,
+        Ok(response) => {
+            let is_gone = response.status() == StatusCode::NOT_FOUND;
+            (refused(response).await, is_gone)
+        }
+        Err(error) => {
+            let is_gone = matches!(error, RequestError::NotSent(_));
+            (error, is_gone)
+        }
+    };
+    tracing::debug!(?error, "a message did not reach its server");
+    if let Some(id) = id {
+        link.fail(id, error.clone());
+    }
+    if is_gone {
+        // The server or our session is no more; whoever keeps this connection begins anew.
+        link.close(&error.into_reason());
+    }
+}
+
+/// The id of a request of ours; answers and notifications have none.
+fn request_id(line: &str) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        id: i64,
+        #[serde(rename = "method")]
+        _method: IgnoredAny,
+    }
+    let envelope: Envelope = serde_json::from_str(line).ok()?;
+    Some(envelope.id)
 }
 
 #[cfg(test)]

@@ -60,6 +60,15 @@ impl SseDecoder {
         Ok(events)
     }
 
+    /// The beginning of the event that is not complete yet.
+    pub fn unfinished(&self) -> &[u8] {
+        if self.has_data {
+            &self.current.data
+        } else {
+            &self.line
+        }
+    }
+
     fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {

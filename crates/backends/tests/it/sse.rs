@@ -6,17 +6,20 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use http::StatusCode;
 use onecall_backends::{BackendOptions, HttpOptions, TransportOptions};
+use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::world::{call, start};
+use crate::world::{PATIENCE, call, start};
 
 type Streams = Arc<Mutex<Vec<mpsc::UnboundedSender<String>>>>;
 
-async fn server() -> String {
+async fn server() -> (String, AbortOnDropHandle<()>) {
     let streams = Streams::default();
     let router = Router::new()
         .route("/sse", get(open))
@@ -24,8 +27,8 @@ async fn server() -> String {
         .with_state(streams);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/sse", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    url
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, AbortOnDropHandle::new(serving))
 }
 
 async fn open(State(streams): State<Streams>) -> Response {
@@ -47,8 +50,16 @@ async fn open(State(streams): State<Streams>) -> Response {
     response
 }
 
-async fn message(State(streams): State<Streams>, body: String) -> http::StatusCode {
-    let message: Value = serde_json::from_str(&body).unwrap();
+/// No connection is used for a second message.
+async fn message(State(streams): State<Streams>, body: String) -> impl IntoResponse {
+    let (status, body) = answer(&streams, &body);
+    (status, [("connection", "close")], body)
+}
+
+/// Calls of `do` are answered; other tools are named after their fault.
+fn answer(streams: &Streams, body: &str) -> (StatusCode, String) {
+    let accepted = (StatusCode::ACCEPTED, String::new());
+    let message: Value = serde_json::from_str(body).unwrap();
     if message["method"] == "initialize" {
         // One stream for all callers: a question could reach the wrong one.
         assert_eq!(message["params"]["capabilities"], json!({}));
@@ -56,33 +67,88 @@ async fn message(State(streams): State<Streams>, body: String) -> http::StatusCo
     let result = match message["method"].as_str().unwrap() {
         "initialize" => json!({ "protocolVersion": "2024-11-05", "capabilities": {} }),
         "tools/list" => json!({ "tools": [{ "name": "do" }] }),
-        "tools/call" => json!({ "content": [{ "type": "text", "text": "old" }] }),
-        _ => return http::StatusCode::ACCEPTED,
+        "tools/call" => match message["params"]["name"].as_str().unwrap() {
+            "denied" => return (StatusCode::UNAUTHORIZED, String::new()),
+            "wrong" => return (StatusCode::BAD_REQUEST, "no".to_owned()),
+            "forgotten" => return (StatusCode::NOT_FOUND, String::new()),
+            "busy" => return (StatusCode::SERVICE_UNAVAILABLE, String::new()),
+            "refused" => {
+                let error = json!({ "code": -32602, "message": "no" });
+                let refusal = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+                return (StatusCode::BAD_REQUEST, refusal.to_string());
+            }
+            "long" => json!({ "content": [], "more": "x".repeat(MESSAGE_BYTES_MAX) }),
+            _ => json!({ "content": [{ "type": "text", "text": "old" }] }),
+        },
+        _ => return accepted,
     };
-    let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    let id = &message["id"];
     let streams = streams.lock().unwrap();
     streams
         .last()
         .unwrap()
-        .send(format!("event: message\ndata: {answer}\n\n"))
+        .send(format!(
+            "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n\n"
+        ))
         .unwrap();
-    http::StatusCode::ACCEPTED
+    accepted
+}
+
+fn sse(url: &str) -> BackendOptions {
+    let http = HttpOptions {
+        url: url.to_owned(),
+        ..HttpOptions::default()
+    };
+    let mut options = BackendOptions::new("b", TransportOptions::Sse(http));
+    options.call_timeout = PATIENCE;
+    options
 }
 
 #[tokio::test]
 async fn an_old_server_is_called_by_option_and_by_fall_back() {
-    let url = server().await;
-    let sse = TransportOptions::Sse(HttpOptions {
-        url: url.clone(),
-        ..HttpOptions::default()
-    });
-    for options in [
-        BackendOptions::new("b", sse),
-        BackendOptions::http("b", &url),
-    ] {
+    let (url, _serving) = server().await;
+    for options in [sse(&url), BackendOptions::http("b", &url)] {
         let backends = start(vec![options]);
         let said = call(&backends, "b", "do", json!({})).await.unwrap();
         assert_eq!(said.content_map()["text"], "old");
         backends.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn a_refused_message_ends_its_call_at_once() {
+    let (url, serving) = server().await;
+    let backends = start(vec![sse(&url)]);
+    for (tool, code) in [
+        ("denied", "denied.backend"),
+        ("wrong", "transport.unavailable"),
+        ("busy", "unknown_outcome.lost"),
+        ("refused", "input.arguments"),
+        ("long", "limit.result"),
+        ("forgotten", "transport.unavailable"),
+    ] {
+        let ended = call(&backends, "b", tool, json!({})).await.unwrap_err();
+        assert_eq!(ended.code(), code, "{tool}: {ended}");
+        // A connection that is of no use any more is replaced.
+        call(&backends, "b", "do", json!({})).await.unwrap();
+    }
+    assert_eq!(backends.status()[0].connects, 3);
+    let reason = backends.status()[0].last_error.clone().unwrap();
+    assert!(reason.contains("404"), "{reason}");
+    // The stream stays, and nobody takes messages any more.
+    drop(serving);
+    let refused = async {
+        loop {
+            let ended = call(&backends, "b", "do", json!({})).await;
+            if let Err(error) = ended {
+                return error;
+            }
+        }
+    };
+    let refused = tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!(
+        (refused.code(), refused.may_have_acted()),
+        ("transport.unavailable", false)
+    );
+    backends.shutdown().await;
 }

@@ -96,6 +96,9 @@ pub enum CallError {
         bytes: usize,
         limit: usize,
     },
+    /// Every caller has a connection of its own, and all are in use; the call was never sent.
+    #[error("backend `{backend}` is busy with the calls of {limit} clients, more are not allowed")]
+    TooManyCallers { backend: BackendName, limit: usize },
     #[error("backend `{backend}` answered with something unreadable: {fault}")]
     Malformed {
         backend: BackendName,
@@ -123,6 +126,7 @@ impl CallError {
             Self::Denied { .. } => "denied.backend",
             Self::Limit { .. } => "limit.result",
             Self::ArgumentsTooLong { .. } => "limit.arguments",
+            Self::TooManyCallers { .. } => "limit.callers",
             Self::Malformed { .. } => "transport.malformed",
             Self::Stopped => "cancelled.shutdown",
         }
@@ -138,6 +142,7 @@ impl CallError {
             Self::UnknownBackend(_)
             | Self::Unavailable { .. }
             | Self::ArgumentsTooLong { .. }
+            | Self::TooManyCallers { .. }
             | Self::Denied { .. }
             | Self::Stopped => false,
             Self::Timeout { sent, .. } => *sent,

@@ -108,6 +108,7 @@ fn is_silence(error: &CallError) -> bool {
         | CallError::Denied { .. }
         | CallError::Limit { .. }
         | CallError::ArgumentsTooLong { .. }
+        | CallError::TooManyCallers { .. }
         | CallError::Malformed { .. }
         | CallError::Stopped => false,
     }

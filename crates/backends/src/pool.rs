@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
 use crate::call::{Call, CallerId};
-use crate::callers::Callers;
+use crate::callers::{Callers, Lease};
 use crate::catalog::Listed;
 use crate::client::Target;
 use crate::error::{CallError, StartError};
-use crate::limits::SUBSCRIBE_PATIENCE;
+use crate::limits::{CALLERS_MAX, SUBSCRIBE_PATIENCE};
 use crate::lists::{self, ListKind};
 use crate::news::Changes;
 use crate::options::{BackendOptions, ClientInfo, SessionScope};
@@ -152,10 +152,11 @@ impl Backends {
     pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
         let entry = self.entry(backend)?;
         let own = match (&call.caller, entry.shared.target.options.session) {
-            (Some(caller), SessionScope::PerClient) => Some(self.own_slot(entry, caller)),
+            (Some(caller), SessionScope::PerClient) => Some(self.own_slot(entry, caller)?),
             (None, _) | (_, SessionScope::Shared) => None,
         };
-        own.as_ref().unwrap_or(&entry.shared).call(call).await
+        let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
+        slot.call(call).await
     }
 
     /// Sends any other request, such as `resources/read`, and returns the result as received.
@@ -317,11 +318,15 @@ impl Backends {
         futures::future::join_all(ends).await;
     }
 
-    fn own_slot(&self, entry: &Entry, caller: &CallerId) -> Arc<Slot> {
-        entry.callers.slot(caller, || {
+    fn own_slot(&self, entry: &Entry, caller: &CallerId) -> Result<Lease, CallError> {
+        let leased = entry.callers.lease(caller, || {
             let target = entry.shared.target.clone();
             // The shared connection tells of the tools.
             Slot::start(target, &self.inner.client, true, Arc::new(|_| {}))
+        });
+        leased.map_err(|_| CallError::TooManyCallers {
+            backend: entry.shared.target.options.name.clone(),
+            limit: CALLERS_MAX,
         })
     }
 

@@ -162,6 +162,7 @@ fn failed(error: &CallError) -> Outcome {
         | CallError::Denied { .. }
         | CallError::Limit { .. }
         | CallError::ArgumentsTooLong { .. }
+        | CallError::TooManyCallers { .. }
         | CallError::Malformed { .. }
         | CallError::Stopped => definite(code_of(error), text),
     }
@@ -177,9 +178,10 @@ pub(crate) fn code_of(error: &CallError) -> Code {
         CallError::Limit { .. } => Code::LimitResult,
         CallError::Malformed { .. } => Code::TransportProtocol,
         CallError::ArgumentsTooLong { .. } => Code::LimitArguments,
-        CallError::UnknownBackend(_) | CallError::Unavailable { .. } | CallError::Stopped => {
-            Code::TransportUnavailable
-        }
+        CallError::UnknownBackend(_)
+        | CallError::Unavailable { .. }
+        | CallError::TooManyCallers { .. }
+        | CallError::Stopped => Code::TransportUnavailable,
     }
 }
 

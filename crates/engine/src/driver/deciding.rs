@@ -105,7 +105,8 @@ fn is_large(input: &Input) -> bool {
     is_heavier(value, EVALUATION_BYTES_MAX)
 }
 
-/// A failure after which the run goes on is seen in no result; the log names it.
+/// A failure after which the run goes on is seen in no result; the log names it. Not its message, in which a tool
+/// may repeat what it was given; the journal has that.
 fn warn_of_continued(state: &State, events: &[Event]) {
     for event in events {
         let (What::StepEnded {
@@ -136,8 +137,7 @@ fn warn_of_continued(state: &State, events: &[Event]) {
                 item = failure.item,
                 attempt = failure.attempt,
                 code = %failure.code,
-                "the step failed and the run goes on: {}",
-                failure.message
+                "the step failed and the run goes on"
             );
         }
     }

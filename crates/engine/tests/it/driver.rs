@@ -24,8 +24,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub(crate) struct Setting {
-    world: Arc<Clockwork>,
-    journal: Arc<Remembers>,
+    pub(crate) world: Arc<Clockwork>,
+    pub(crate) journal: Arc<Remembers>,
     sender: mpsc::Sender<Input>,
     inputs: Option<mpsc::Receiver<Input>>,
 }
@@ -67,7 +67,7 @@ impl Setting {
         )
     }
 
-    async fn run(&mut self, steps: Vec<Step>) -> Stopped {
+    pub(crate) async fn run(&mut self, steps: Vec<Step>) -> Stopped {
         self.drive(plan(steps), Arc::new(PlanEvaluator))
             .await
             .unwrap()

@@ -6,6 +6,8 @@ mod deciding;
 mod driver;
 mod erring;
 mod evaluator;
+mod full;
+mod log;
 mod plan;
 mod resume;
 mod world;

@@ -28,6 +28,9 @@ pub(crate) enum Tool {
     Panics,
 }
 
+/// What a tool that fails repeats in its error.
+pub(crate) const SECRET: &str = "hunter22-token";
+
 pub(crate) struct Clockwork {
     pub(crate) tools: BTreeMap<&'static str, Tool>,
     pub(crate) started: Instant,
@@ -79,6 +82,7 @@ impl World for Clockwork {
                 }
                 Tool::Fails(after) => {
                     tokio::time::sleep(after).await;
+                    SECRET.clone_into(&mut text);
                     true
                 }
                 Tool::Large => {
@@ -110,6 +114,9 @@ impl World for Clockwork {
 #[derive(Debug, Default)]
 pub(crate) struct Remembers {
     pub(crate) appends: Mutex<Vec<Append>>,
+    /// Which tries to append find no room, the first being 0.
+    pub(crate) full: Vec<u32>,
+    pub(crate) tries: AtomicU32,
 }
 
 impl Remembers {
@@ -134,6 +141,11 @@ impl Journal for Remembers {
         answer(())
     }
     fn append(&self, append: Append) -> Answer<'_, ()> {
+        let number = self.tries.fetch_add(1, Ordering::SeqCst);
+        if self.full.contains(&number) {
+            let error = JournalError::Full("no space left on device".into());
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let mut appends = self.appends.lock().unwrap();
         let next: usize = appends.iter().map(|append| append.events.len()).sum();
         assert_eq!(append.first, next as u64, "events out of order");

@@ -39,6 +39,8 @@ compositeTools:
     };
     let error = &result["_meta"]["dev.onecall/error"];
     assert_eq!(error["code"], "internal.store", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("the store has no room left"), "{message}");
     assert_eq!(result["isError"], true);
     runtime.shutdown(Duration::ZERO).await;
 }

@@ -5,9 +5,11 @@ use crate::event::{Event, KeptStep, Lost, Outcome, Output, Status, What};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::inquiry::{Asking, Inquiry, Way};
 use crate::state::{
-    Held, ItemState, Loop, OpenCall, OpenQuestion, State, StepOutput, StepStatus, Wait, Work,
+    Held, ItemState, Loop, MarkedAnswer, OpenCall, OpenQuestion, State, StepOutput, StepStatus,
+    Wait, Work,
 };
 use crate::weight::weight;
+use onecall_workflow::coerce::is_marked;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -371,11 +373,23 @@ fn start_asking(state: &mut State, call: CallId, inquiry: Inquiry, at: Timestamp
 }
 
 fn question_answered(state: &mut State, event: &Event) {
-    let What::QuestionAnswered { step, sent, .. } = &event.what else {
+    let What::QuestionAnswered {
+        step, answer, sent, ..
+    } = &event.what
+    else {
         return;
     };
     state.steps[*step as usize].answers_refused = 0;
-    let Some(by) = state.questions.remove(step).and_then(|asked| asked.by) else {
+    let Some(question) = state.questions.remove(step) else {
+        return;
+    };
+    if let (Some(schema), Some(content)) = (question.schema, &answer.content)
+        && is_marked(&schema)
+    {
+        let content = content.clone();
+        state.marked_answers.push(MarkedAnswer { schema, content });
+    }
+    let Some(by) = question.by else {
         return;
     };
     let slot = Slot {

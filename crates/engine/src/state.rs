@@ -40,6 +40,8 @@ pub struct State {
     pub asking: BTreeMap<Slot, Asking>,
     /// Slots whose call has an unknown outcome that a person must resolve.
     pub held: BTreeMap<Slot, Held>,
+    /// Answers to questions whose schema marks a value as sensitive.
+    pub marked_answers: Vec<MarkedAnswer>,
     pub skipping_after: Option<u32>,
     pub ended_steps: u32,
     /// Calls that were made. One that died with its process and is made again counts once.
@@ -215,6 +217,12 @@ pub struct OpenQuestion {
     pub url: Option<String>,
 }
 
+#[derive(Clone, Debug)]
+pub struct MarkedAnswer {
+    pub schema: Arc<Value>,
+    pub content: Value,
+}
+
 impl State {
     /// The state of a run before its first event.
     pub fn new(run: RunId, plan: Arc<Plan>) -> Self {
@@ -244,6 +252,7 @@ impl State {
             questions: BTreeMap::new(),
             asking: BTreeMap::new(),
             held: BTreeMap::new(),
+            marked_answers: Vec::new(),
             skipping_after: None,
             ended_steps: 0,
             calls_made: 0,
@@ -277,6 +286,7 @@ impl State {
             questions,
             asking,
             held,
+            marked_answers,
             skipping_after,
             ended_steps,
             calls_made,
@@ -291,7 +301,7 @@ impl State {
         let begun = (run, input, seed, started, started_text, deadline);
         let open = (ready, active, calls, waits, questions, asking, held);
         let counted = (skipping_after, ended_steps, calls_made, events);
-        let used = (spent, data_bytes, largest_bytes);
+        let used = (spent, data_bytes, largest_bytes, marked_answers);
         format!(
             "{begun:?}\n{clock_stopped:?}\n{steps:?}\n{open:?}\n{counted:?}\n{used:?}\n{end:?}\n{ended:?}"
         )

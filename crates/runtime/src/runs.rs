@@ -1,6 +1,6 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
-use crate::sensitive::Masker;
+use crate::sensitive::{Masker, asks_for_a_secret};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
@@ -113,8 +113,8 @@ pub(crate) struct Telling {
     standing: watch::Sender<Standing>,
     seen: broadcast::Sender<Arc<Seen>>,
     steps: Arc<[String]>,
-    /// Where the run has values that must not be shown.
-    masker: Option<Mutex<Masker>>,
+    /// Where the run has values that must not be shown. A tool may ask for the first of them.
+    masker: Mutex<Option<Masker>>,
 }
 
 /// A run's sending and receiving ends.
@@ -133,7 +133,7 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
         standing: standing_sender,
         seen: seen.clone(),
         steps,
-        masker: Masker::of_state(state).map(Mutex::new),
+        masker: Mutex::new(Masker::of_state(state)),
     };
     Channels {
         live: LiveRun {
@@ -150,8 +150,11 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
 impl Observer for Telling {
     fn saw(&self, state: &State, events: &[Event]) {
         let mut events = events.to_vec();
-        if let Some(masker) = &self.masker {
-            let mut masker = masker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut masker = self.masker.lock().unwrap_or_else(PoisonError::into_inner);
+        if masker.is_none() && events.iter().any(asks_for_a_secret) {
+            *masker = Masker::of_state(state);
+        }
+        if let Some(masker) = masker.as_mut() {
             for event in &mut events {
                 masker.cover_event(event);
             }
@@ -168,10 +171,16 @@ impl Observer for Telling {
 }
 
 pub(crate) fn standing_of(state: &State) -> Standing {
+    let is_shown = !(state.questions.is_empty() && state.held.is_empty());
+    let masker = is_shown.then(|| Masker::of_state(state)).flatten();
+    let text = |text: &str| match &masker {
+        Some(masker) => masker.cover_text(text),
+        None => text.to_owned(),
+    };
     let questions = state.questions.iter().map(|(step, question)| Asked {
         step: state.step_name(*step).to_owned(),
         round: question.round,
-        message: crate::sensitive::masked_text(state, &question.message),
+        message: text(&question.message),
         schema: question.schema.clone(),
         url: question.url.clone(),
     });
@@ -183,11 +192,7 @@ pub(crate) fn standing_of(state: &State) -> Standing {
             .as_ref()
             .map(|end| Arc::new(crate::result::of_run(state, end))),
         questions: questions.collect(),
-        held: state
-            .held
-            .values()
-            .map(|held| held.reason.clone())
-            .collect(),
+        held: state.held.values().map(|held| text(&held.reason)).collect(),
         steps: names_of(state),
     }
 }

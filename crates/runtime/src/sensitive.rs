@@ -3,14 +3,16 @@
 //! Sealing them at rest is for the store.
 
 mod secrets;
+#[cfg(test)]
+mod tests;
 
 use onecall_engine::event::{End, Event, Kept, KeptStep, Lost, Outcome, Output, Resolution, What};
 use onecall_engine::failure::Failure;
 use onecall_engine::journal::StoredRun;
-use onecall_engine::state::{State, Work};
+use onecall_engine::state::{MarkedAnswer, State, Work};
 use onecall_workflow::coerce::{Coercer, is_marked};
 use onecall_workflow::plan::Plan;
-use onecall_workflow::step::{Action, Step};
+use onecall_workflow::step::{Action, Shape, Step};
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use secrets::Secrets;
 use serde_json::Value;
@@ -33,16 +35,8 @@ pub fn masked(mut stored: StoredRun) -> Result<StoredRun, ReadPlanError> {
     Ok(stored)
 }
 
-/// A text of a live run with `•••` in place of what must not be shown.
-pub(crate) fn masked_text(state: &State, text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(masker) = Masker::of_state(state) {
-        masker.secrets.cover_text(&mut text);
-    }
-    text
-}
-
-fn asks_for_a_secret(event: &Event) -> bool {
+/// Whether an event puts a question that asks for something that must not be shown.
+pub(crate) fn asks_for_a_secret(event: &Event) -> bool {
     match &event.what {
         What::QuestionAsked {
             schema: Some(schema),
@@ -81,16 +75,28 @@ impl Masker {
 
     /// Knows what the run holds by now. `None`: it may all be shown.
     pub(crate) fn of_state(state: &State) -> Option<Self> {
-        if !state.plan.is_sensitive() {
+        let mut questions = state.questions.values();
+        let asks = questions.any(|question| question.schema.as_deref().is_some_and(is_marked));
+        if !(asks || state.plan.is_sensitive() || !state.marked_answers.is_empty()) {
             return None;
         }
         let mut masker = Self::new(Arc::clone(&state.plan));
+        for (step, question) in &state.questions {
+            masker.asks(*step, question.schema.as_deref());
+        }
+        for MarkedAnswer { schema, content } in &state.marked_answers {
+            masker.cover(&Coercer::new(Value::clone(schema)), &mut content.clone());
+        }
         let inputs = masker.inputs.clone();
         masker.cover(&inputs, &mut Value::clone(&state.input));
         for (index, step) in (0_u32..).zip(&state.steps) {
             let items = step.each.iter().flat_map(|each| &each.states);
             for work in items.map(|item| &item.work).chain([&step.work]) {
                 masker.learn(index, work);
+            }
+            // An answer may be kept from an earlier run.
+            if let Some(output) = step.output.get() {
+                masker.cover_report(index, &mut output.clone());
             }
         }
         Some(masker)
@@ -99,6 +105,18 @@ impl Masker {
     pub(crate) fn cover_event(&mut self, event: &mut Event) {
         self.cover_places(&mut event.what);
         self.cover_values(&mut event.what);
+    }
+
+    pub(crate) fn cover_text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        self.secrets.cover_text(&mut text);
+        text
+    }
+
+    fn asks(&mut self, step: u32, schema: Option<&Value>) {
+        if let (Some(schema), Some(asked)) = (schema, self.asked.get_mut(step as usize)) {
+            *asked = Some(Coercer::new(schema.clone()));
+        }
     }
 
     /// Covers marked places of a value and remembers what stood there.
@@ -130,6 +148,19 @@ impl Masker {
         }
     }
 
+    /// Covers the answer in the output of a step that asks.
+    fn cover_report(&mut self, step: u32, output: &mut Value) {
+        let asking = self.plan.workflow.steps.get(step as usize);
+        let content = match asking.map(|step| &step.action) {
+            Some(Action::Ask(ask)) if ask.output == Shape::Report => output.get_mut("content"),
+            Some(Action::Ask(_)) => Some(output),
+            Some(Action::Call(_) | Action::Each(_)) | None => None,
+        };
+        if let Some(content) = content {
+            self.cover_answer(step, content);
+        }
+    }
+
     fn learn(&mut self, step: u32, work: &Work) {
         if let Some(arguments) = &work.arguments {
             self.cover_arguments(step, &mut Value::clone(arguments));
@@ -145,12 +176,8 @@ impl Masker {
             What::RunStarted { input, kept, .. } => {
                 let schema = self.inputs.clone();
                 self.cover(&schema, Arc::make_mut(input));
-                for KeptStep { step, result, .. } in
-                    kept.iter_mut().flat_map(|kept| &mut kept.steps)
-                {
-                    if let Some(result) = result {
-                        self.cover_result(*step, Arc::make_mut(result));
-                    }
+                for kept in kept.iter_mut().flat_map(|kept| &mut kept.steps) {
+                    self.cover_kept_places(kept);
                 }
             }
             What::AttemptStarted {
@@ -160,21 +187,22 @@ impl Masker {
                 call,
                 outcome: Outcome::Returned(result),
             } => self.cover_result(call.step, Arc::make_mut(result)),
-            What::QuestionAsked {
-                step,
-                schema: Some(schema),
-                ..
-            } => {
-                if let Some(asked) = self.asked.get_mut(*step as usize) {
-                    *asked = Some(Coercer::new(Value::clone(schema)));
-                }
-            }
+            What::QuestionAsked { step, schema, .. } => self.asks(*step, schema.as_deref()),
             What::QuestionAnswered { step, answer, .. } => {
                 if let Some(content) = &mut answer.content {
                     self.cover_answer(*step, content);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn cover_kept_places(&mut self, kept: &mut KeptStep) {
+        if let Some(result) = &mut kept.result {
+            self.cover_result(kept.step, Arc::make_mut(result));
+        }
+        if let Output::Value(output) = &mut kept.output {
+            self.cover_report(kept.step, Arc::make_mut(output));
         }
     }
 

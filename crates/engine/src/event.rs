@@ -324,32 +324,41 @@ pub enum End {
     },
 }
 
-impl What {
-    /// The kind of event, for tables and filters.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::RunStarted { .. } => "run_started",
-            Self::AttemptStarted { .. } => "attempt_started",
-            Self::CallAsked { .. } => "call_asked",
-            Self::AttemptEnded { .. } => "attempt_ended",
-            Self::Used { .. } => "used",
-            Self::RetryAt { .. } => "retry_at",
-            Self::Mocked { .. } => "mocked",
-            Self::ItemsAre { .. } => "items_are",
-            Self::ItemEnded { .. } => "item_ended",
-            Self::StepEnded { .. } => "step_ended",
-            Self::QuestionAsked { .. } => "question_asked",
-            Self::AnswerRefused { .. } => "answer_refused",
-            Self::QuestionAnswered { .. } => "question_answered",
-            Self::ClockStopped => "clock_stopped",
-            Self::ClockStarted { .. } => "clock_started",
-            Self::DefaultUsed { .. } => "default_used",
-            Self::Held { .. } => "held",
-            Self::HeldResolved { .. } => "held_resolved",
-            Self::RemainingSkipped { .. } => "remaining_skipped",
-            Self::CancelAsked { .. } => "cancel_asked",
-            Self::RunEnded { .. } => "run_ended",
-            Self::Note { .. } => "note",
+macro_rules! kinds {
+    ($($name:ident = $text:literal;)*) => {
+        impl What {
+            /// Every kind of event.
+            pub const KINDS: &'static [&'static str] = &[$($text,)*];
+
+            /// The kind of event, for tables and filters.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$name { .. } => $text,)* }
+            }
         }
-    }
+    };
+}
+
+kinds! {
+    RunStarted = "run_started";
+    AttemptStarted = "attempt_started";
+    CallAsked = "call_asked";
+    AttemptEnded = "attempt_ended";
+    Used = "used";
+    RetryAt = "retry_at";
+    Mocked = "mocked";
+    ItemsAre = "items_are";
+    ItemEnded = "item_ended";
+    StepEnded = "step_ended";
+    QuestionAsked = "question_asked";
+    AnswerRefused = "answer_refused";
+    QuestionAnswered = "question_answered";
+    ClockStopped = "clock_stopped";
+    ClockStarted = "clock_started";
+    DefaultUsed = "default_used";
+    Held = "held";
+    HeldResolved = "held_resolved";
+    RemainingSkipped = "remaining_skipped";
+    CancelAsked = "cancel_asked";
+    RunEnded = "run_ended";
+    Note = "note";
 }

@@ -5,13 +5,16 @@ use crate::open::{Options, open};
 use crate::record::{DecodeError, FORM, decode, encode};
 use crate::seal::{SealKey, Sealer};
 use crate::suite::samples::{append, at, cancel, ending, id, new_run, note, returned};
-use onecall_engine::event::Event;
+use onecall_engine::event::{Event, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Phase};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// How many of the events the store was written with; later kinds stand after them.
+const IN_STORE: usize = 31;
 
 fn place(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -35,7 +38,7 @@ fn every_kind() -> Vec<Event> {
 fn golden_events_are_read_and_written_as_ever() {
     let events = every_kind();
     let kinds: BTreeSet<&str> = events.iter().map(|event| event.what.kind()).collect();
-    assert_eq!(kinds.len(), 19, "{kinds:?}");
+    assert_eq!(kinds, What::KINDS.iter().copied().collect());
     // Whatever were lost in reading would be missing here.
     assert_eq!(
         String::from_utf8(encode(&events, None).unwrap().lines).unwrap(),
@@ -56,7 +59,7 @@ async fn fill(journal: &Arc<dyn Journal>) {
     journal.append(append("finished", 1, events)).await.unwrap();
     journal.append(ending("finished", 3, 7)).await.unwrap();
     journal
-        .append(append("running", 1, every_kind()))
+        .append(append("running", 1, every_kind()[..IN_STORE].to_vec()))
         .await
         .unwrap();
     journal.park(&id("parked"), Some(at(5))).await.unwrap();
@@ -133,7 +136,7 @@ async fn golden_store_is_resumed() {
         [id("running"), id("parked")]
     );
     let running = journal.claim(&id("running"), now).await.unwrap().unwrap();
-    assert_eq!(running.events[1..], every_kind());
+    assert_eq!(running.events[1..], every_kind()[..IN_STORE]);
     let next = running.events.len() as u64;
     journal
         .append(append("running", next, vec![note("on")]))

@@ -12,8 +12,12 @@ pub(crate) const SCHEMA_DEPTH_MAX: usize = 64;
 pub(crate) const TEXT_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// Bytes of one jq program.
 pub const JQ_CODE_BYTES_MAX: usize = 8 * 1024;
-/// Brackets of one jq program inside of each other. Parsing recurses on them, and on little else that is so short.
+/// Brackets of one jq program inside of each other.
 pub const JQ_BRACKETS_MAX: usize = 200;
+/// Words and signs of one jq program; everything that is done with a program recurses at most as deep.
+pub const JQ_TOKENS_MAX: usize = 2_000;
+/// Faults that are told of one jq program.
+pub(crate) const JQ_FAULTS_MAX: usize = 8;
 /// Steps of one run of a jq program. Work on long texts counts as many steps.
 pub const JQ_STEPS_MAX: u64 = 500_000;
 /// Bytes of the values that a running jq program holds, beyond what it reads.

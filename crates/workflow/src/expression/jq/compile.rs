@@ -5,9 +5,10 @@ use super::functions;
 use super::reads::{self, Read};
 use super::value::Val;
 use super::{JqError, JqFault};
-use crate::limits::{JQ_BRACKETS_MAX, JQ_CODE_BYTES_MAX};
+use crate::limits::{JQ_BRACKETS_MAX, JQ_CODE_BYTES_MAX, JQ_FAULTS_MAX, JQ_TOKENS_MAX};
 use jaq_core::compile::Undefined;
 use jaq_core::data::{DataT, HasLut};
+use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 use jaq_core::load::parse::Def;
 use jaq_core::load::{Arena, Error, File, Loader, parse, span};
 use jaq_core::{Compiler, Filter, Lut};
@@ -88,18 +89,14 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// The filter, and what it reads of its input.
 pub(super) fn compile(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
     if code.len() > JQ_CODE_BYTES_MAX {
-        return Err(refused(
-            code,
-            format!("it is longer than {JQ_CODE_BYTES_MAX} bytes"),
-        ));
-    }
-    if brackets(code) > JQ_BRACKETS_MAX {
-        let message = format!("its brackets are nested more than {JQ_BRACKETS_MAX} deep");
+        let message = format!("it is longer than {JQ_CODE_BYTES_MAX} bytes");
         return Err(refused(code, message));
     }
-    // Parsing recurses as deep as the program nests.
-    budget::within(|| on_large_stack(code))
-        .unwrap_or_else(|_| Err(refused(code, "it is nested too deeply".to_owned())))
+    budget::within(|| match too_large(code) {
+        Some(message) => Err(refused(code, message)),
+        None => on_large_stack(code),
+    })
+    .unwrap_or_else(|_| Err(refused(code, "it is nested too deeply".to_owned())))
 }
 
 fn refused(code: &str, message: String) -> JqError {
@@ -108,20 +105,34 @@ fn refused(code: &str, message: String) -> JqError {
     }
 }
 
-/// How deep brackets are nested, those inside of strings included.
-fn brackets(code: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in code.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
+/// Parsing, compiling and the walk for reads recurse on terms, and no term is without a token of its own; so
+/// the tokens bound the stack. What has none is left to the loader, which says why and does not parse it.
+fn too_large(code: &str) -> Option<String> {
+    let lexed = Lexer::new(code).lex().ok()?;
+    let (mut count, mut open) = (0, vec![(lexed.as_slice(), 0)]);
+    while let Some((tokens, depth)) = open.pop() {
+        if depth > JQ_BRACKETS_MAX {
+            let message = format!("its brackets are nested more than {JQ_BRACKETS_MAX} deep");
+            return Some(message);
+        }
+        count += tokens.len();
+        for Token(_, token) in tokens {
+            match token {
+                Tok::Block(inner) => open.push((inner, depth + 1)),
+                Tok::Str(parts) => {
+                    count += parts.len();
+                    open.extend(parts.iter().filter_map(|part| match part {
+                        StrPart::Term(Token(_, Tok::Block(inner))) => {
+                            Some((inner.as_slice(), depth + 1))
+                        }
+                        _ => None,
+                    }));
+                }
+                _ => {}
             }
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
         }
     }
-    deepest
+    (count > JQ_TOKENS_MAX).then(|| format!("it has more than {JQ_TOKENS_MAX} words and signs"))
 }
 
 fn on_large_stack(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
@@ -133,6 +144,7 @@ fn on_large_stack(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
             faults: errors
                 .into_iter()
                 .flat_map(|(_, error)| load_faults(code, error))
+                .take(JQ_FAULTS_MAX)
                 .collect(),
         })?;
     let reads =
@@ -145,6 +157,7 @@ fn on_large_stack(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
                 .into_iter()
                 .flat_map(|(_, errors)| errors)
                 .map(|(name, undefined)| undefined_fault(code, name, &undefined))
+                .take(JQ_FAULTS_MAX)
                 .collect(),
         })?;
     Ok((compiled, reads))

@@ -79,14 +79,22 @@ pub(super) fn derived(
     let arguments = bound.map_or_else(ValueTemplate::empty_object, |node| {
         reader.values(node, "", "the derived tool", diagnostics)
     });
-    // Inputs that are stated are passed on; otherwise they are those of the tool.
+    let hidden = fields.string_sequence("hide", diagnostics);
+    // Inputs that are stated are passed on unless they are bound; otherwise they are those of the tool.
     let arguments = match (arguments, builder.inputs.get("properties")) {
         (ValueTemplate::Object(mut entries), Some(Value::Object(stated))) => {
-            entries.extend(derive::passed_on(stated));
+            for name in hidden
+                .iter()
+                .filter(|name| stated.contains_key(name.as_str()))
+            {
+                diagnostics.push(stated_and_hidden(name));
+            }
+            let mut passed = derive::passed_on(stated);
+            passed.retain(|(name, _)| entries.iter().all(|(bound, _)| bound != name));
+            entries.extend(passed);
             ValueTemplate::Object(entries)
         }
         (arguments, _) => {
-            let hidden = fields.string_sequence("hide", diagnostics);
             builder.derives = Some(Derives {
                 hidden: hidden.iter().map(ToString::to_string).collect(),
             });
@@ -116,6 +124,13 @@ pub(super) fn derived(
         mock: None,
         place: tool.place().clone(),
     })
+}
+
+fn stated_and_hidden(name: &Text) -> Diagnostic {
+    let message = format!("`{name}` is both stated as an input and hidden");
+    Diagnostic::error(codes::KEYS_CONFLICT, message)
+        .label(name.place(), "hidden here")
+        .help("keep one of them: with `inputs`, only what is stated is offered")
 }
 
 /// What every kind of step can say.

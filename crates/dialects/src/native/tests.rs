@@ -272,6 +272,38 @@ fn faults_are_told_all_at_once() {
     }
 }
 
+#[test]
+fn a_derived_tool_with_inputs_of_its_own() {
+    let file = |hidden: &str| {
+        printed(&format!(
+            "workflow: a\ninputs: {{q: string, n: integer}}\ntool: x.y\nbind: {{n: '${{{{ .inputs.n + 1 }}}}'}}\nhide: [{hidden}]\n"
+        ))
+    };
+    let sound = file("page").unwrap();
+    assert_eq!(sound.matches(".inputs.n").count(), 1, "{sound}");
+    let report = file("q").unwrap_err();
+    assert!(
+        report.contains("WF034") && report.contains("`q` is both stated as an input and hidden"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_list_with_a_question_mark_is_told_its_spelling() {
+    for inputs in [
+        "inputs:\n  tags: [string]?\n",
+        "inputs: {tags: [string]?}\n",
+        "inputs: {n: integer, tags: [string]?, more: string}\n",
+    ] {
+        let report = printed(&format!("workflow: a\n{inputs}tool: x.y\n")).unwrap_err();
+        assert!(report.contains("write `string[]?`"), "{report}");
+    }
+    let quoted =
+        |written: &str| format!("workflow: a\ninputs: {{tags: \"{written}\"}}\ntool: x.y\n");
+    let one = printed(&quoted("string[]?")).unwrap();
+    assert_eq!(one, printed(&quoted("[string]?")).unwrap());
+}
+
 /// The files that the guide shows.
 fn shown() -> Vec<String> {
     let page = include_str!("../../../../docs/workflow-file.md");

@@ -237,6 +237,10 @@ impl Reading<'_> {
             let bracket = Span::new(self.source, bracket, bracket + 1);
             diagnostic = diagnostic.secondary(bracket, "opened here");
         }
+        if let Some(item) = item_of_optional_list(line) {
+            let help = format!("write `{item}[]?`, or `\"[{item}]?\"` in quotes");
+            return diagnostic.help(help);
+        }
         match help {
             _ if line.contains(": {{") || line.contains("- {{") => {
                 diagnostic.help("a value that starts with `{{` must be quoted")
@@ -318,6 +322,14 @@ fn is_of_one_value(info: &str) -> bool {
     info.contains("unknown anchor") || info.starts_with("unexpected character")
 }
 
+/// `string` where a line has `[string]?`, of which YAML reads the list and stumbles over the rest.
+fn item_of_optional_list(line: &str) -> Option<&str> {
+    let (before, _) = line.split_once("]?")?;
+    let (_, item) = before.rsplit_once('[')?;
+    let is_word = |item: &str| !item.is_empty() && item.chars().all(|c| c.is_ascii_alphabetic());
+    Some(item.trim()).filter(|item| is_word(item))
+}
+
 /// The parser's words in ours: message, label, help.
 fn wording(info: &str) -> (String, &'static str, Option<&'static str>) {
     let said = |message: &str, label, help| (message.to_owned(), label, Some(help));
@@ -334,6 +346,13 @@ fn wording(info: &str) -> (String, &'static str, Option<&'static str>) {
             format!("a value cannot start with `{character}`"),
             "not allowed here",
             Some("write the value in quotes"),
+        );
+    }
+    if info.contains("mapping keys are not allowed") {
+        return said(
+            "a `?` where YAML takes it for the start of a key",
+            "no key can start here",
+            "quote the text if the `?` belongs to it",
         );
     }
     if info.contains("simple key expect") {

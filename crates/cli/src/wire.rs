@@ -51,13 +51,10 @@ impl Loaded {
 
     /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
     pub(crate) fn name_for_desktops(&mut self) {
-        let Some(settings) = self.settings.as_mut() else {
-            return;
-        };
-        if settings.prefix.is_none() {
-            for server in &mut settings.servers {
-                Names::PLAIN.clone_into(&mut server.names.prefix);
-            }
+        let settings = self.settings.iter_mut();
+        for server in settings.flat_map(|settings| &mut settings.servers) {
+            let prefix = &mut server.names.prefix;
+            prefix.get_or_insert_with(|| Names::PLAIN.to_owned());
         }
     }
 }

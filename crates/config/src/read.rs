@@ -229,7 +229,6 @@ struct Merged {
     durability: Option<Durability>,
     templates: GoOptions,
     limits: Limits,
-    prefix: Option<String>,
     /// Workflows that clients are not shown.
     unpublished: Vec<Workflow>,
     /// Compositions that are published though they do not say so.
@@ -249,7 +248,8 @@ impl Merged {
         self.durability = own.durability.or(self.durability);
         self.templates = own.templates;
         self.limits = own.limits.or(self.limits);
-        self.prefix = own.prefix.or(self.prefix.take());
+        let names = &mut self.server.names;
+        names.prefix = own.prefix.or(names.prefix.take());
         if own.compositions != Compositions::Stated {
             self.exposed = own.compositions;
         }
@@ -314,9 +314,6 @@ impl Merged {
         if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
             diagnostics.push(no_backends(&self.server, group.place(), Some(group)));
         }
-        if let Some(prefix) = &self.prefix {
-            self.server.names.prefix.clone_from(prefix);
-        }
         if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }
@@ -343,7 +340,6 @@ impl Merged {
             store: self.store,
             durability: self.durability,
             limits: self.limits,
-            prefix: self.prefix,
             unpublished: self.unpublished,
             compositions: self.compositions,
         }

@@ -17,8 +17,6 @@ pub struct Settings {
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
     pub limits: Limits,
-    /// Stands before the names of workflow files; composite tools keep their own name.
-    pub prefix: Option<String>,
     /// Definitions that no server publishes: they can be checked and shown, not called.
     pub unpublished: Vec<Workflow>,
     /// Compositions that are not published: they can be called by command and tested.
@@ -76,10 +74,11 @@ pub struct Server {
     pub names: Names,
 }
 
-/// How workflows of workflow files are named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How workflows of workflow files are named; composite tools keep their own name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    pub prefix: String,
+    /// Stands before the names, where the files say what does.
+    pub prefix: Option<String>,
     /// The workflows that take the prefix.
     pub prefixed: BTreeSet<String>,
 }
@@ -92,19 +91,21 @@ impl Names {
     /// The name a workflow is listed under.
     pub fn spelled(&self, name: &str) -> String {
         if self.prefixed.contains(name) {
-            format!("{}{name}", self.prefix)
+            let prefix = self.prefix.as_deref().unwrap_or(Self::COLON);
+            format!("{prefix}{name}")
         } else {
             name.to_owned()
         }
     }
-}
 
-impl Default for Names {
-    fn default() -> Self {
-        Self {
-            prefix: Self::COLON.to_owned(),
-            prefixed: BTreeSet::new(),
+    /// Every name a workflow answers to, first the one it is listed under.
+    pub fn spellings(&self, name: &str) -> Vec<String> {
+        let mut spellings = vec![self.spelled(name)];
+        if self.prefixed.contains(name) {
+            let prefixes = [Self::COLON, Self::PLAIN, ""];
+            spellings.extend(prefixes.map(|prefix| format!("{prefix}{name}")));
         }
+        spellings
     }
 }
 

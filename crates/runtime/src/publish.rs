@@ -27,6 +27,7 @@ pub struct Published {
     pub tools: Vec<Arc<PublishedTool>>,
     pub withheld: Vec<Withheld>,
     index: BTreeMap<String, usize>,
+    names: Names,
     /// What its tools are called through, also after something else was published.
     pub(crate) backends: Option<Backends>,
 }
@@ -85,11 +86,12 @@ impl Published {
         self.index.get(name).map(|index| &self.tools[*index])
     }
 
+    /// Why the workflow that would answer to this name is withheld.
     pub fn withheld_reason(&self, name: &str) -> Option<&str> {
-        let withheld = self
-            .withheld
-            .iter()
-            .find(|withheld| withheld.workflow == name)?;
+        let withheld = self.withheld.iter().find(|withheld| {
+            let mut spellings = self.names.spellings(&withheld.workflow).into_iter();
+            spellings.any(|spelling| spelling == name)
+        })?;
         Some(&withheld.reason)
     }
 
@@ -101,13 +103,13 @@ impl Published {
 
     /// A workflow of a workflow file answers to both spellings of its name, and to the bare one. What is listed
     /// under such a name keeps it.
-    fn alias(&mut self, names: &Names, name: &str) {
-        let Some(index) = self.index.get(&names.spelled(name)).copied() else {
-            return;
-        };
-        if names.prefixed.contains(name) {
-            for prefix in [Names::COLON, Names::PLAIN, ""] {
-                self.index.entry(format!("{prefix}{name}")).or_insert(index);
+    fn alias_workflows(&mut self) {
+        for (position, tool) in self.tools.iter().enumerate() {
+            let Target::Workflow(own) = &tool.target else {
+                continue;
+            };
+            for spelling in self.names.spellings(own.workflow.name.as_str()) {
+                self.index.entry(spelling).or_insert(position);
             }
         }
     }
@@ -133,7 +135,10 @@ pub(crate) fn publish(
     catalog: &Catalog,
     terms: Terms<'_>,
 ) -> Published {
-    let mut published = Published::default();
+    let mut published = Published {
+        names: terms.names.clone(),
+        ..Published::default()
+    };
     let taken: BTreeSet<&str> = catalog
         .tools
         .iter()
@@ -166,9 +171,7 @@ pub(crate) fn publish(
             });
         }
     }
-    for workflow in workflows {
-        published.alias(terms.names, workflow.name.as_str());
-    }
+    published.alias_workflows();
     published
 }
 

@@ -1,6 +1,7 @@
 //! The runtime over a store in memory: what it does with runs that others left behind.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod names;
 mod offers;
 mod refused;
 mod rules;

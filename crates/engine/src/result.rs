@@ -8,6 +8,7 @@ use crate::state::State;
 use onecall_mcp::meta;
 use onecall_workflow::workflow::Output;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The tool result of a run that has ended.
 pub fn of_run(state: &State, end: &End) -> Value {
@@ -28,6 +29,14 @@ pub fn of_run(state: &State, end: &End) -> Value {
         End::Failed { failure, partial }
         | End::TimedOut { failure, partial }
         | End::Cancelled { failure, partial } => failed(state, failure, partial),
+    }
+}
+
+/// What a result of [`of_run`] says, as one JSON text: the output, or the failure with what is already known.
+pub fn document(result: &Value) -> Cow<'_, str> {
+    match result["_meta"].get(meta::ERROR) {
+        Some(failure) => Cow::Owned(failure.to_string()),
+        None => Cow::Borrowed(result["content"][0]["text"].as_str().unwrap_or_default()),
     }
 }
 

@@ -30,9 +30,9 @@ pub(crate) fn shows_pages(capabilities: Option<&ClientCapabilities>) -> bool {
 /// Whether the client can put this question to its person.
 pub(crate) fn can_be_put(question: &Asked, caller: &Caller) -> bool {
     if question.url.is_some() {
-        return caller.shows_pages;
+        return caller.takes.pages;
     }
-    caller.shows_forms && fits_form(question)
+    caller.takes.forms && fits_form(question)
 }
 
 /// Whether the protocol's forms can hold this question.

@@ -11,7 +11,7 @@ use crate::server::{Shared, passed_on};
 use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, code, meta, method};
-use onecall_runtime::calls::{Reply, Request};
+use onecall_runtime::calls::{Reply, Request, Takes};
 use onecall_runtime::publish::{PublishedWorkflow, Target};
 use onecall_runtime::questions::Follower;
 use onecall_workflow::policy::OnDisconnect;
@@ -32,14 +32,14 @@ pub(crate) struct Caller {
     pub(crate) progress: Option<ProgressToken>,
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) watch: Watch,
-    /// The client can show a form to its person.
-    pub(crate) shows_forms: bool,
-    /// The client can send its person to a page.
-    pub(crate) shows_pages: bool,
+    /// What the client can put to its person: forms, pages.
+    pub(crate) takes: Takes,
     /// What the client declared, in the words of the protocol.
     pub(crate) capabilities: Value,
     /// The client declared the tasks extension.
     pub(crate) takes_tasks: bool,
+    /// The client's revision knows links to resources in results.
+    pub(crate) takes_links: bool,
     /// The client wants log messages from this level on.
     pub(crate) log_level: Option<Level>,
 }

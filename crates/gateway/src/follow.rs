@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::result_tool;
 use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
-use crate::{ask, call, tasks};
+use crate::{ask, call, large, tasks};
 use onecall_engine::failure::Code;
 use onecall_mcp::{Era, RpcError};
 use onecall_runtime::calls::Moved;
@@ -72,8 +72,9 @@ pub(crate) async fn follow(
             }
             Moved::Rests(standing) => standing,
         };
-        if let Some(result) = &standing.result {
-            return Ok(Value::clone(result));
+        if let Some(result) = large::result(shared, &standing, terms.declares_output, caller).await
+        {
+            return Ok(result);
         }
         if let Some(answer) = at_rest(shared, &follower, caller, terms, &standing).await? {
             return Ok(answer);

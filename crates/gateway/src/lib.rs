@@ -14,6 +14,7 @@ mod follow;
 mod handshake;
 mod http;
 mod interrupt;
+mod large;
 mod limits;
 mod listen;
 mod logging;

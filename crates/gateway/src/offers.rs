@@ -2,10 +2,9 @@
 //! the thing.
 
 use crate::call::Caller;
-use crate::page;
 use crate::passing::{Answer, Carried, Sent, exchange};
-use crate::seal;
 use crate::server::{Shared, passed_on};
+use crate::{large, page, seal};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::OfferError;
@@ -18,19 +17,27 @@ pub(crate) async fn answer(
     params: Value,
     caller: &Caller,
 ) -> Result<Value, RpcError> {
-    if !shared.runtime.shows_backends() {
+    let (runtime, era) = (&shared.runtime, caller.era);
+    if !runtime.shows_backends() && !has_own(name) {
         return Err(RpcError::method_not_found(name));
     }
-    let (runtime, era) = (&shared.runtime, caller.era);
     let (entries, key) = match name {
         method::RESOURCES_LIST => (runtime.resources().await, "resources"),
         method::RESOURCE_TEMPLATES_LIST => {
-            (runtime.resource_templates().await, "resourceTemplates")
+            let mut templates = runtime.resource_templates().await;
+            templates.extend(large::templates());
+            (templates, "resourceTemplates")
         }
         method::PROMPTS_LIST => (runtime.prompts().await, "prompts"),
         method::COMPLETE => {
             let completed = runtime.complete(cleaned(params, None)).await;
             return completed.map_err(|error| refused(error, era));
+        }
+        method::RESOURCES_READ => {
+            return match large::read(shared, &params, caller).await? {
+                Some(own) => Ok(own),
+                None => passed(shared, name, params, caller).await,
+            };
         }
         _ => return passed(shared, name, params, caller).await,
     };
@@ -46,6 +53,14 @@ pub(crate) fn is_offer(name: &str) -> bool {
             | method::PROMPTS_LIST
             | method::PROMPTS_GET
             | method::COMPLETE
+    )
+}
+
+/// Methods that have something to say where no backend is shown: runs are resources of our own.
+fn has_own(name: &str) -> bool {
+    matches!(
+        name,
+        method::RESOURCES_LIST | method::RESOURCE_TEMPLATES_LIST | method::RESOURCES_READ
     )
 }
 

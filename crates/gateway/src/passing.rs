@@ -86,10 +86,7 @@ fn opened(
     let refused = |reason: &str| RpcError::invalid_params(format!("`requestState` {reason}"));
     let mut passing = Passing {
         capabilities: Some(caller.capabilities.clone()),
-        takes: Takes {
-            forms: caller.shows_forms,
-            pages: caller.shows_pages,
-        },
+        takes: caller.takes,
         ..Passing::default()
     };
     if caller.era == Era::Legacy {

@@ -13,6 +13,7 @@ use crate::sessions::Sessions;
 use crate::{ask, call, fit, offers, tasks, tools};
 use http::request::Parts;
 use onecall_mcp::{Era, RpcError, meta, method};
+use onecall_runtime::calls::Takes;
 use onecall_runtime::runtime::Runtime;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -207,11 +208,16 @@ impl Handler {
             trace: trace_headers(&context),
             progress: context.meta.get_progress_token(),
             watch: self.watch(&context, era),
-            shows_forms: ask::shows_forms(declared.as_ref()),
-            shows_pages: ask::shows_pages(declared.as_ref()),
+            takes: Takes {
+                forms: ask::shows_forms(declared.as_ref()),
+                pages: ask::shows_pages(declared.as_ref()),
+            },
             capabilities: capabilities.unwrap_or_else(|| json!({})),
             takes_tasks: era == Era::Modern
                 && declared.is_some_and(|declared| declared.supports_tasks()),
+            takes_links: context
+                .protocol_version()
+                .is_some_and(|version| version >= ProtocolVersion::V_2025_06_18),
             log_level: level,
             peer: context.peer,
         }
@@ -292,11 +298,11 @@ impl ServerHandler for Handler {
         let own = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
-            .enable_tasks();
+            .enable_tasks()
+            .enable_resources();
         let mut capabilities = if self.shared.runtime.shows_backends() {
             own.enable_prompts()
                 .enable_prompts_list_changed()
-                .enable_resources()
                 .enable_resources_subscribe()
                 .enable_resources_list_changed()
                 .enable_completions()

@@ -1,10 +1,10 @@
 //! The tasks extension: a run that outlasts its call, or waits for a person, becomes a task of a client that declared
 //! the extension. A task is its run, under the run's id, for the run's owner; nothing else is kept of it.
 
-use crate::ask;
 use crate::call::Caller;
 use crate::limits::{TASK_POLL, TASK_TTL};
 use crate::server::Shared;
+use crate::{ask, large};
 use onecall_engine::failure::Category;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Phase, Summary};
@@ -12,6 +12,7 @@ use onecall_mcp::{RpcError, code, meta, method};
 use onecall_runtime::questions::{AnswerError, LookError};
 use onecall_runtime::runs::{Asked, Standing};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The name of the extension, as it is declared.
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -56,7 +57,9 @@ pub(crate) async fn answer(
     owned.map_err(|error| unknown(&error))?;
     match name {
         method::TASKS_GET => {
-            let (summary, standing) = looked(shared, &run).await?;
+            let (summary, mut standing) = looked(shared, &run).await?;
+            let result = large::result(shared, &standing, standing.declares_output, caller).await;
+            standing.result = result.map(Arc::new);
             Ok(Value::Object(fields(&summary, &standing, Some(caller))))
         }
         method::TASKS_UPDATE => update(shared, &run, params, caller).await,

@@ -4,6 +4,7 @@
 
 pub mod calls;
 pub mod compare;
+pub mod documents;
 pub mod history;
 mod identity;
 mod kept;

@@ -7,6 +7,7 @@ use onecall_engine::event::Event;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::Phase;
 use onecall_engine::state::State;
+use onecall_workflow::workflow::Output;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,8 @@ pub struct Standing {
     pub held: Vec<String>,
     /// The names of its steps, by index.
     pub steps: Arc<[String]>,
+    /// The tool of its workflow has an output schema.
+    pub declares_output: bool,
 }
 
 impl Standing {
@@ -194,6 +197,7 @@ pub(crate) fn standing_of(state: &State) -> Standing {
         questions: questions.collect(),
         held: state.held.values().map(|held| text(&held.reason)).collect(),
         steps: names_of(state),
+        declares_output: matches!(state.plan.workflow.output, Output::Properties(_)),
     }
 }
 

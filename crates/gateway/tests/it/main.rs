@@ -5,6 +5,7 @@ mod backend_questions;
 mod client;
 mod http_legacy;
 mod http_modern;
+mod large;
 mod passing;
 mod questions;
 mod refusals;

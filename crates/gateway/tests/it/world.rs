@@ -230,8 +230,12 @@ impl World {
             },
             ..Server::default()
         };
-        let runtime = started(server, &MemoryStore::default()).await;
-        Self::serve(runtime, |_| {}).await
+        Self::serving(server).await
+    }
+
+    /// A gateway before what a test makes up.
+    pub(crate) async fn serving(server: Server) -> Self {
+        Self::serve(started(server, &MemoryStore::default()).await, |_| {}).await
     }
 
     /// One of several on the same store.

@@ -8,6 +8,7 @@ mod check;
 mod clients;
 mod equivalent;
 mod guides;
+mod names;
 mod reload;
 mod render;
 mod runs;

@@ -29,7 +29,7 @@ metadata: {name: second}
 spec: {name: second, description: two, steps: [{id: s, tool: demo.add, arguments: {a: 3, b: 4}}]}
 ";
 
-const DEMO: &str = "demo=onecall demo";
+pub(crate) const DEMO: &str = "demo=onecall demo";
 
 fn written(home: &Path) -> String {
     let file = home.join("two.yaml");
@@ -38,7 +38,7 @@ fn written(home: &Path) -> String {
 }
 
 /// The names that a stateless `tools/list` at this URL gives, and the status.
-fn listed(url: &str) -> (u16, Vec<String>) {
+pub(crate) fn listed(url: &str) -> (u16, Vec<String>) {
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/list",
         "params": { "_meta": {

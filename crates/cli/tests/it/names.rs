@@ -29,13 +29,13 @@ fn over_http(names: &str) -> (Vec<String>, usize) {
     let lines = std::iter::repeat_with(|| running.line(|_| true));
     let lines = lines.take_while(|line| line != "client configuration:");
     let about_colons = lines.filter(|line| line.contains("colon")).count();
-    for spelling in SPELLINGS {
-        let called = run(home.path(), &["call", &url, spelling, "--ephemeral"]);
-        assert_eq!(called.code, Some(0), "{spelling}: {called:?}");
-        assert!(called.out.contains('3'), "{spelling}: {called:?}");
-    }
     let mut names = listed(&url).1;
     names.retain(|name| name.ends_with("total"));
+    for name in &names {
+        let called = run(home.path(), &["call", &url, name, "--ephemeral"]);
+        assert_eq!(called.code, Some(0), "{name}: {called:?}");
+        assert!(called.out.contains('3'), "{name}: {called:?}");
+    }
     (names, about_colons)
 }
 

@@ -1,5 +1,6 @@
 //! One call as its caller describes it, and what reaches the caller while it runs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,28 @@ use tokio::sync::{mpsc, oneshot};
 /// Whose call it is, where a backend keeps one connection for each client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub Arc<str>);
+
+/// The token that a caller showed, to be exchanged for one of a backend. It is never passed on as it is, and it is
+/// printed, logged and stored nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CallerToken(Arc<str>);
+
+impl CallerToken {
+    pub fn new(token: &str) -> Self {
+        Self(token.into())
+    }
+
+    /// The token itself, for the token server alone.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for CallerToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("CallerToken(•••)")
+    }
+}
 
 /// One `tools/call`. Dropping the future of a call cancels it at the backend.
 #[derive(Clone, Debug)]
@@ -33,6 +56,8 @@ pub struct Call {
     /// State of an earlier `input_required`, as it came.
     pub request_state: Option<String>,
     pub caller: Option<CallerId>,
+    /// What the caller showed, where it is known who calls.
+    pub token: Option<CallerToken>,
 }
 
 /// Kinds of questions that a caller can put to a person.
@@ -85,6 +110,7 @@ impl Call {
             input_responses: None,
             request_state: None,
             caller: None,
+            token: None,
         }
     }
 

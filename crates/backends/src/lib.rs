@@ -31,7 +31,9 @@ mod subscriptions;
 mod tasks;
 mod wire;
 
-pub use call::{Call, CallerId, Progress, ProgressSink, Question, QuestionSink, Takes};
+pub use call::{
+    Call, CallerId, CallerToken, Progress, ProgressSink, Question, QuestionSink, Takes,
+};
 pub use catalog::{
     CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,
     merge, merge_offers,

@@ -10,7 +10,7 @@ use crate::world::{LiveWorld, chain, now};
 use onecall_backends::{
     BackendName, BackendState, Backends, Call, CallError, CallerId, ProgressSink,
 };
-pub use onecall_backends::{Progress, Question, QuestionSink, Takes};
+pub use onecall_backends::{CallerToken, Progress, Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -55,6 +55,8 @@ pub struct Request {
     pub principal: Option<String>,
     /// Tells the connections of one client from those of others, where a backend keeps one for each.
     pub client: Option<String>,
+    /// What the caller showed, for backends whose tokens are exchanged for it.
+    pub token: Option<CallerToken>,
     pub labels: BTreeMap<String, String>,
     /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
     pub client_key: Option<String>,
@@ -69,6 +71,7 @@ impl Request {
             meta: Map::new(),
             principal: None,
             client: None,
+            token: None,
             labels: BTreeMap::new(),
             client_key: None,
             passing: Passing::default(),
@@ -251,6 +254,7 @@ async fn pass_through(
     let mut call = Call::new(original, request.arguments);
     call.meta = request.meta;
     call.caller = request.client.as_deref().map(caller_id);
+    call.token = request.token;
     trace.write(&mut call.meta);
     let passing = request.passing;
     call.progress = passing.progress;
@@ -429,6 +433,7 @@ async fn start(
             backends,
             trace: Trace::take(&mut request.meta),
             caller: request.client.as_deref().map(caller_id),
+            token: request.token.clone(),
             takes_questions: durability != Durability::None,
         },
     };
@@ -488,6 +493,7 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     if state.end.is_some() {
         return;
     }
+    runtime.lend(&run, world.token.as_ref());
     runtime.inner.runs.insert(run.clone(), channels.live);
     // A run whose client is not known has connections of its own.
     let own = world.caller.is_none().then(|| caller_id(run.as_str()));
@@ -498,7 +504,10 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;
         let again = || Some(now().plus(AGAIN_AFTER));
         let parked = match driven {
-            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => None,
+            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => {
+                runtime.inner.lent.remove(&run);
+                None
+            }
             Ok(Ok(Stopped::Parked { due })) => Some(due),
             Ok(Err(error)) => {
                 tracing::error!(%run, error = chain(&error), "the run stopped: the store refused");

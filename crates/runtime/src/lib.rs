@@ -8,6 +8,7 @@ pub mod documents;
 pub mod history;
 mod identity;
 mod kept;
+mod lent;
 mod merge;
 pub mod nodes;
 pub mod offers;

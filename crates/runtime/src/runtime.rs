@@ -4,6 +4,7 @@
 use crate::calls;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
+use crate::lent::Lent;
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
@@ -64,6 +65,7 @@ pub(crate) struct Inner {
     pub(crate) durability: Durability,
     pub(crate) published: watch::Sender<Arc<Published>>,
     pub(crate) runs: LiveRuns,
+    pub(crate) lent: Lent,
     pub(crate) tasks: TaskTracker,
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
@@ -144,6 +146,7 @@ impl Runtime {
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
             foreign: Foreign::default(),
+            lent: Lent::default(),
             plans: Plans::default(),
             resumes: options.resumes,
         };

@@ -184,6 +184,7 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             // The trace of the call that began it was of another process.
             trace: Trace::default(),
             caller: None,
+            token: runtime.inner.lent.of(run),
             takes_questions: true,
         },
     };

@@ -4,7 +4,9 @@ use crate::calls::caller_id;
 use crate::trace::Trace;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, Question, Takes};
+use onecall_backends::{
+    BackendName, Backends, Call, CallError, CallerId, CallerToken, Question, Takes,
+};
 use onecall_engine::event::{Lost, Outcome};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
@@ -27,6 +29,8 @@ pub(crate) struct LiveWorld {
     pub(crate) trace: Trace,
     /// Whose connection is used where a backend keeps one for each client; else the run has its own.
     pub(crate) caller: Option<CallerId>,
+    /// What the caller showed. A run that goes on in another process has none.
+    pub(crate) token: Option<CallerToken>,
     /// Somebody can answer what a tool asks, since the run is stored.
     pub(crate) takes_questions: bool,
 }
@@ -43,6 +47,7 @@ impl World for LiveWorld {
             let mut request = request_of(call);
             world.trace.write(&mut request.meta);
             request.caller = Some(caller);
+            request.token = world.token;
             if world.takes_questions {
                 request.takes = Takes::ALL;
                 request.asker = Some(sink);

@@ -1,6 +1,7 @@
 //! Benchmarks and the simulator: programs of the workspace, built in release and run.
 //! Speed is told as ratios against the bare work in the same run, never by a timed test.
 
+use crate::cargo::{Profile, example, program};
 use crate::part::{root, say};
 use anyhow::{Context, bail};
 use std::process::Command;
@@ -12,6 +13,7 @@ const BENCHES: &[(&str, &str, &str)] = &[
     ("engine", "onecall-testkit", "engine"),
     ("journal", "onecall-journal", "append_cost"),
     ("check", "onecall-config", "bench"),
+    ("gateway", "onecall-testkit", "gateway"),
 ];
 
 /// Runs one benchmark, whose table goes to stdout.
@@ -23,30 +25,27 @@ pub(crate) fn run(name: &str, words: &[&str]) -> anyhow::Result<bool> {
             names.join(", ")
         );
     };
-    example_of(package, example, words)
+    let mut all = Vec::new();
+    if name == "gateway" {
+        // It measures the real program, in a process of its own.
+        all.push("--program".to_owned());
+        all.push(program(Profile::Release)?.display().to_string());
+    }
+    all.extend(words.iter().map(ToString::to_string));
+    example_of(package, example, &all)
 }
 
 /// `cargo xtask sim --runs N --seed S [--break NAME]`.
 pub(crate) fn sim(words: &[&str]) -> anyhow::Result<bool> {
-    example_of("onecall-testkit", "sim", words)
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    example_of("onecall-testkit", "sim", &words)
 }
 
-fn example_of(package: &str, example: &str, words: &[&str]) -> anyhow::Result<bool> {
-    say(&format!("── {package} {example} {}", words.join(" ")));
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            package,
-            "--example",
-            example,
-            "--",
-        ])
-        .args(words)
-        .current_dir(root())
-        .status()
-        .with_context(|| format!("cannot run `{example}` of `{package}`"))?;
+fn example_of(package: &str, name: &str, words: &[String]) -> anyhow::Result<bool> {
+    let built = example(package, name, Profile::Release)?;
+    say(&format!("── {package} {name} {}", words.join(" ")));
+    let mut command = Command::new(built);
+    let status = command.args(words).current_dir(root()).status();
+    let status = status.with_context(|| format!("cannot run `{name}` of `{package}`"))?;
     Ok(status.success())
 }

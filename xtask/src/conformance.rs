@@ -1,6 +1,7 @@
 //! The protocol's conformance suite against our backend client and our server, once for each requirement set.
 //! What may fail stands in `tests/conformance/*.yml`, each entry with its reason.
 
+use crate::cargo::{Profile, example, program};
 use crate::node::{self, Node};
 use crate::part::{Outcome, root, say};
 use anyhow::{Context, bail};
@@ -39,15 +40,15 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
 }
 
 fn client(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
-    let drive = crate::test::example("onecall-backends", "drive")?;
+    let drive = example("onecall-backends", "drive", Profile::Debug)?;
     let drive = drive.display().to_string();
     suite(node, &["client", "--command", &drive], outcome)
 }
 
 /// `onecall serve` with the fixture configuration, its backend put in.
 fn server(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
-    let backend = crate::test::example("onecall-gateway", "backend")?;
-    let program = crate::test::program()?;
+    let backend = example("onecall-gateway", "backend", Profile::Debug)?;
+    let program = program(Profile::Debug)?;
     let text = root().join("tests/conformance/server.yaml");
     let text = crate::obtain::read(&text, BASELINE_BYTES_MAX)?;
     let folder = root().join(".cache/conformance");

@@ -1,6 +1,7 @@
 //! Automation of this repository. `cargo xtask test` runs everything CI runs.
 
 mod bench;
+mod cargo;
 mod conformance;
 mod node;
 mod obtain;
@@ -17,7 +18,7 @@ usage: cargo xtask COMMAND
 
   test [PART…]   run everything CI runs, or only these parts
   test --list    name the parts
-  bench NAME     measure speed or memory: gotemplate, backends, engine, journal
+  bench NAME     measure speed or memory: gotemplate, backends, engine, journal, check, gateway
   sim …          simulate runs: --runs N --seed S [--break NAME]
   kill …         kill the real program: [--kills N] [--seed S]";
 

@@ -1,5 +1,6 @@
 //! Servers of other people, obtained from their registries and met by our client.
 
+use crate::cargo::{Profile, example};
 use crate::part::{Outcome, root};
 use crate::{node, python};
 use anyhow::Context;
@@ -8,7 +9,7 @@ use std::process::Command;
 
 /// About 30 s once everything is obtained.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
-    let program = crate::test::example("onecall-backends", "real")?;
+    let program = example("onecall-backends", "real", Profile::Debug)?;
     let work = root().join(".cache/real");
     // What a server kept in an earlier run must not be met again.
     let _ = std::fs::remove_dir_all(&work);

@@ -1,9 +1,9 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
-use crate::part::{Outcome, root, say};
+use crate::cargo::{Profile, cargo, example, program, tests_of_binary};
+use crate::part::{Outcome, say};
 use crate::{conformance, node, python, real, table};
-use anyhow::{Context, bail, ensure};
-use std::path::PathBuf;
+use anyhow::bail;
 use std::process::Command;
 
 type Run = fn() -> anyhow::Result<Outcome>;
@@ -42,12 +42,6 @@ pub(crate) fn run(names: &[&str]) -> anyhow::Result<bool> {
     }
     table::print(&outcomes);
     Ok(outcomes.iter().all(|outcome| outcome.is_ok))
-}
-
-fn cargo(words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(words);
-    command
 }
 
 fn fmt() -> anyhow::Result<Outcome> {
@@ -96,17 +90,7 @@ fn cli() -> anyhow::Result<Outcome> {
 
 /// The road from file to client, with the real binary and a client that is not ours.
 fn skeleton() -> anyhow::Result<Outcome> {
-    let words = [
-        "test",
-        "--package",
-        "onecall-cli",
-        "--test",
-        "it",
-        "--",
-        "skeleton::",
-        "--nocapture",
-    ];
-    let mut command = cargo(&words);
+    let mut command = tests_of_binary("skeleton::");
     let missing = match python::environment() {
         Ok(python) => {
             command.env("ONECALL_TEST_PYTHON", python);
@@ -124,14 +108,8 @@ fn skeleton() -> anyhow::Result<Outcome> {
 
 /// The program under SIGKILL at random moments: 50 times, or as `--kills N --seed S` say.
 pub(crate) fn kill(words: &[&str]) -> anyhow::Result<Outcome> {
-    let build = ["build", "--quiet", "--package", "onecall-cli"];
-    let status = cargo(&build).current_dir(root()).status();
-    ensure!(
-        status.context("cannot build the program")?.success(),
-        "the program does not build"
-    );
-    let mut command = Command::new(example("onecall-testkit", "kill")?);
-    command.arg("--program").arg(target().join("debug/onecall"));
+    let mut command = Command::new(example("onecall-testkit", "kill", Profile::Debug)?);
+    command.arg("--program").arg(program(Profile::Debug)?);
     command.args(words);
     let mut outcome = run_part("kill", command)?;
     outcome.passed = u64::from(outcome.is_ok);
@@ -140,17 +118,7 @@ pub(crate) fn kill(words: &[&str]) -> anyhow::Result<Outcome> {
 
 /// Clients that are not ours, against the real gateway; each kind is skipped by name where it cannot be had.
 fn clients() -> anyhow::Result<Outcome> {
-    let words = [
-        "test",
-        "--package",
-        "onecall-cli",
-        "--test",
-        "it",
-        "--",
-        "clients::",
-        "--nocapture",
-    ];
-    let mut command = cargo(&words);
+    let mut command = tests_of_binary("clients::");
     let mut missing = Vec::new();
     let pythons = [
         ("python_", "ONECALL_TEST_PYTHON", python::environment()),
@@ -184,26 +152,4 @@ fn clients() -> anyhow::Result<Outcome> {
 
 fn run_part(name: &'static str, mut command: Command) -> anyhow::Result<Outcome> {
     crate::part::run(name, &mut command)
-}
-
-/// The program of an example, built.
-pub(crate) fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
-    let words = ["build", "--quiet", "--package", package, "--example", name];
-    let status = cargo(&words).current_dir(root()).status();
-    let status = status.with_context(|| format!("cannot build `{name}` of `{package}`"))?;
-    ensure!(status.success(), "`{name}` of `{package}` does not build");
-    Ok(target().join("debug/examples").join(name))
-}
-
-/// Builds the binary and says where it is.
-pub(crate) fn program() -> anyhow::Result<PathBuf> {
-    let words = ["build", "--quiet", "--package", "onecall-cli"];
-    let status = cargo(&words).current_dir(root()).status();
-    ensure!(status?.success(), "the binary does not build");
-    Ok(target().join("debug/onecall"))
-}
-
-fn target() -> PathBuf {
-    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    named.unwrap_or_else(|| root().join("target"))
 }

@@ -1,0 +1,250 @@
+//! The rows of the table, each measured beside the bare work in the same run.
+
+use crate::client::{Call, Http, Lines};
+use crate::load::{Shape, Target, Took, Watched};
+use crate::process::Program;
+use crate::table::{Table, cpu};
+use crate::{Done, Failed};
+use serde_json::json;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Sessions of the handshake era that are open at once.
+const SESSIONS: usize = 1_000;
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn add() -> serde_json::Value {
+    json!({ "a": 1, "b": 2 })
+}
+
+/// One call passed through, beside the same call made to the backend itself.
+pub(crate) async fn pass_through(table: &mut Table, program: &Program, watched: &Watched) -> Done {
+    let lines = Target::Lines(Arc::new(Lines::open(program.lines()?)?));
+    let (bare, through) = (Call::new("add", add()), watched.through());
+    for (name, target) in [("http", watched.bare()), ("stdio", lines)] {
+        let passed = Call::new(&format!("{name}_add"), add());
+        let first = (&target, &bare);
+        let second = (&through, &passed);
+        let alone = Shape {
+            clients: 1,
+            calls: 1_000,
+            pace: None,
+        };
+        let (one, other) = watched.compare(first, second, alone).await?;
+        added(
+            table,
+            &format!("pass-through over {name}, 1 client: added p50"),
+            &one,
+            &other,
+        );
+        let paced = Shape {
+            clients: 16,
+            calls: 100,
+            pace: Some(Duration::from_millis(10)),
+        };
+        let (one, other) = watched.compare(first, second, paced).await?;
+        let what = format!("pass-through over {name}, 16 at 10 ms: added p50");
+        added(table, &what, &one, &other);
+        let eager = Shape {
+            clients: 16,
+            calls: 200,
+            pace: None,
+        };
+        let (one, other) = watched.compare(first, second, eager).await?;
+        let what = format!("pass-through over {name}, 16 at once: calls");
+        let bare = format!("bare {:.0} /s; {}", one.a_second(), cpu(&other, 1.0));
+        table.tell(&what, other.a_second(), "/s", &bare);
+    }
+    Ok(())
+}
+
+fn added(table: &mut Table, what: &str, bare: &Took, through: &Took) {
+    let (one, other) = (ms(bare.p50()), ms(through.p50()));
+    let beside = format!(
+        "p50 {other:.3} / {one:.3} ms = {:.2}; {}",
+        other / one,
+        cpu(through, 1.0)
+    );
+    table.at_most(what, other - one, 0.1, "ms", &beside);
+}
+
+/// Three steps, beside three calls one after the other.
+pub(crate) async fn chain(table: &mut Table, watched: &Watched) -> Done {
+    let shape = Shape {
+        clients: 1,
+        calls: 500,
+        pace: None,
+    };
+    let bare = Call::new("add", add());
+    for durability in ["none", "async"] {
+        let chain = Call::new(
+            &format!("workflow:chain_{durability}"),
+            json!({ "start": 1 }),
+        );
+        let (target, through) = (watched.bare(), watched.through());
+        let (one, other) = watched
+            .compare((&target, &bare), (&through, &chain), shape)
+            .await?;
+        let (three, whole) = (3.0 * ms(one.p50()), ms(other.p50()));
+        let beside = format!("p50 {whole:.3} / {three:.3} ms; {} a run", cpu(&other, 1.0));
+        let what = format!("chain of 3, {durability} / three bare calls");
+        table.at_most(&what, whole / three, 1.3, "", &beside);
+    }
+    Ok(())
+}
+
+/// Ten steps, many clients: what a step costs the gateway.
+pub(crate) async fn dag(table: &mut Table, watched: &Watched) -> Done {
+    for (durability, goal) in [("none", 60.0), ("async", 75.0)] {
+        let call = Call::new(&format!("workflow:dag_{durability}"), json!({ "start": 1 }));
+        let warm = Shape {
+            clients: 64,
+            calls: 5,
+            pace: None,
+        };
+        let shape = Shape { calls: 50, ..warm };
+        watched.load(&watched.through(), &call, warm).await?;
+        let took = watched.load(&watched.through(), &call, shape).await?;
+        let step = took.cpu.gateway.as_secs_f64() * 1e6 / (took.count() * 10.0);
+        let beside = format!("{:.0} runs/s; {} a step", took.a_second(), cpu(&took, 10.0));
+        let what = format!("DAG of 10, {durability}, 64 clients: CPU a step");
+        table.at_most(&what, step, goal, "us", &beside);
+    }
+    Ok(())
+}
+
+/// A loop of a thousand calls, beside as many bare calls, fifty at a time each.
+pub(crate) async fn each(table: &mut Table, watched: &Watched) -> Done {
+    let items: Vec<u32> = (0..1_000).collect();
+    let bare_shape = Shape {
+        clients: 50,
+        calls: 20,
+        pace: None,
+    };
+    let shape = Shape {
+        clients: 1,
+        calls: 1,
+        pace: None,
+    };
+    let bare = Call::new("add", add());
+    for durability in ["none", "async"] {
+        let each = Call::new(
+            &format!("workflow:each_{durability}"),
+            json!({ "items": items }),
+        );
+        watched.load(&watched.through(), &each, shape).await?;
+        let (mut one, mut other) = (Took::default(), Took::default());
+        for _ in 0..5 {
+            one.add(watched.load(&watched.bare(), &bare, bare_shape).await?);
+            other.add(watched.load(&watched.through(), &each, shape).await?);
+        }
+        let (alone, whole) = (ms(one.wall) / 5.0, ms(other.wall) / 5.0);
+        let beside = format!(
+            "{whole:.0} / {alone:.0} ms; {} an item",
+            cpu(&other, 1_000.0)
+        );
+        let what = format!("forEach 1,000 at 50, {durability} / bare calls at 50");
+        table.at_most(&what, whole / alone, 1.5, "", &beside);
+    }
+    Ok(())
+}
+
+/// Branches of unlike length, beside the calls of the longest chain alone.
+pub(crate) async fn uneven(table: &mut Table, watched: &Watched) -> Done {
+    let shape = Shape {
+        clients: 1,
+        calls: 5,
+        pace: None,
+    };
+    let mut path = Duration::ZERO;
+    for time in [100, 20, 100] {
+        let call = Call::new("slow", json!({ "ms": time }));
+        path += watched.load(&watched.bare(), &call, shape).await?.p50();
+    }
+    let call = Call::new("workflow:uneven", json!({}));
+    let took = watched.load(&watched.through(), &call, shape).await?;
+    let (path, whole) = (ms(path), ms(took.p50()));
+    let beside = format!("p50 {whole:.1} / {path:.1} ms");
+    table.at_most(
+        "uneven DAG / its critical path, bare",
+        whole / path,
+        1.05,
+        "",
+        &beside,
+    );
+    Ok(())
+}
+
+/// From the start of the program to the answer to a first call of a workflow.
+pub(crate) async fn start(table: &mut Table, program: &Program, watched: &Watched) -> Done {
+    let call = Call::new("workflow:chain_async", json!({ "start": 1 }));
+    let (mut http, mut stdio) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+            .local_addr()?
+            .port();
+        let began = Instant::now();
+        let mut child = program.gateway_at(&watched.backend, port)?;
+        let mut client = connected(port).await?;
+        client.call(&call).await?;
+        http.push(began.elapsed());
+        child.kill().await?;
+        let began = Instant::now();
+        let lines = Lines::open(program.gateway_lines(&watched.backend)?)?;
+        lines.call(&call).await?;
+        stdio.push(began.elapsed());
+    }
+    for (name, mut times) in [("http", http), ("stdio", stdio)] {
+        times.sort_unstable();
+        let (median, worst) = (ms(times[times.len() / 2]), ms(times[times.len() - 1]));
+        let what = format!("start to first answer, {name}");
+        table.at_most(
+            &what,
+            median,
+            50.0,
+            "ms",
+            &format!("worst of 5: {worst:.0} ms"),
+        );
+    }
+    Ok(())
+}
+
+async fn connected(port: u16) -> Result<Http, Failed> {
+    let address = format!("127.0.0.1:{port}");
+    for _ in 0..5_000 {
+        if let Ok(client) = Http::open(&address).await {
+            return Ok(client);
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Err("the gateway does not listen".into())
+}
+
+pub(crate) fn idle(table: &mut Table, watched: &Watched) -> Done {
+    table.at_most("memory, idle", watched.gateway.memory()?, 25.0, "MiB", "");
+    Ok(())
+}
+
+/// Sessions of handshake clients, each with its stream, at a gateway that has done nothing else.
+pub(crate) async fn sessions(table: &mut Table, program: &Program, watched: &Watched) -> Done {
+    let gateway = program.gateway(&watched.backend, "sessions.db").await?;
+    let mut open = Vec::with_capacity(SESSIONS);
+    for _ in 0..SESSIONS {
+        let mut client = Http::open(&gateway.address).await?;
+        client.open_session().await?;
+        open.push(client);
+    }
+    let what = "memory, 1,000 sessions with their streams";
+    table.at_most(what, gateway.memory()?, 90.0, "MiB", "");
+    gateway.end().await
+}
+
+pub(crate) fn after(table: &Table, watched: &Watched) -> Done {
+    let after = watched.gateway.memory()?;
+    table.tell("memory, after all of this", after, "MiB", "");
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Programs of this workspace: built, and where they are then.
+
+use crate::part::root;
+use anyhow::{Context, ensure};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How a program is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    Debug,
+    Release,
+}
+
+/// `cargo` with these words, in the root of the workspace.
+pub(crate) fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words).current_dir(root());
+    command
+}
+
+/// The tests of the binary in these modules, with what they print.
+pub(crate) fn tests_of_binary(module: &str) -> Command {
+    let mut command = cargo(&["test", "--package", "onecall-cli", "--test", "it", "--"]);
+    command.args([module, "--nocapture"]);
+    command
+}
+
+/// The binary `onecall`.
+pub(crate) fn program(profile: Profile) -> anyhow::Result<PathBuf> {
+    build(&["--package", "onecall-cli"], profile)?;
+    Ok(folder(profile).join("onecall"))
+}
+
+/// The program of an example.
+pub(crate) fn example(package: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
+    build(&["--package", package, "--example", name], profile)?;
+    Ok(folder(profile).join("examples").join(name))
+}
+
+fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
+    let mut command = cargo(&["build", "--quiet"]);
+    command.args(words);
+    if profile == Profile::Release {
+        command.arg("--release");
+    }
+    let what = words.join(" ");
+    let status = command.status();
+    let status = status.with_context(|| format!("cannot build {what}"))?;
+    ensure!(status.success(), "{what} does not build");
+    Ok(())
+}
+
+fn folder(profile: Profile) -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = named.unwrap_or_else(|| root().join("target"));
+    target.join(match profile {
+        Profile::Debug => "debug",
+        Profile::Release => "release",
+    })
+}

@@ -1,7 +1,7 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
 use crate::cargo::{Profile, cargo, example, program, tests_of_binary};
-use crate::part::{Outcome, say};
+use crate::part::{Outcome, root, say};
 use crate::{conformance, node, python, real, table};
 use anyhow::bail;
 use std::process::Command;
@@ -14,6 +14,7 @@ const PARTS: &[(&str, Run)] = &[
     ("unit", unit),
     ("cli", cli),
     ("skeleton", skeleton),
+    ("quick-start", quick_start),
     ("kill", || kill(&[])),
     ("real", real::run),
     ("clients", clients),
@@ -104,6 +105,14 @@ fn skeleton() -> anyhow::Result<Outcome> {
     let mut outcome = run_part("skeleton", command)?;
     outcome.skipped.extend(missing);
     Ok(outcome)
+}
+
+/// What the README promises a newcomer, from a clean clone of what is committed.
+fn quick_start() -> anyhow::Result<Outcome> {
+    run_part(
+        "quick-start",
+        Command::new(root().join("tests/quick-start.sh")),
+    )
 }
 
 /// The program under SIGKILL at random moments: 50 times, or as `--kills N --seed S` say.

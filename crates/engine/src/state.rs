@@ -373,20 +373,33 @@ impl State {
 
     /// What lists and wake-ups need to know.
     pub fn mark(&self) -> Mark {
-        let (phase, failure) = match &self.end {
-            None if self.waits_for_people_only() && !self.held.is_empty() => (Phase::Held, None),
-            None if self.waits_for_people_only() => (Phase::Waiting, None),
-            None => (Phase::Running, None),
-            Some(End::Completed { failure, .. }) => (Phase::Completed, failure.as_ref()),
-            Some(End::Failed { failure, .. }) => (Phase::Failed, Some(failure)),
-            Some(End::TimedOut { failure, .. }) => (Phase::TimedOut, Some(failure)),
-            Some(End::Cancelled { failure, .. }) => (Phase::Cancelled, Some(failure)),
+        let failure = match &self.end {
+            None => None,
+            Some(End::Completed { failure, .. }) => failure.as_ref(),
+            Some(
+                End::Failed { failure, .. }
+                | End::TimedOut { failure, .. }
+                | End::Cancelled { failure, .. },
+            ) => Some(failure),
         };
         let failure = failure.map(|failure| failure.code.as_str().to_owned());
         Mark {
-            phase,
+            phase: self.phase(),
             due: crate::outstanding::next_due(self),
             failure,
+        }
+    }
+
+    /// Where the run stands, in one word.
+    pub fn phase(&self) -> Phase {
+        match &self.end {
+            None if !self.waits_for_people_only() => Phase::Running,
+            None if self.held.is_empty() => Phase::Waiting,
+            None => Phase::Held,
+            Some(End::Completed { .. }) => Phase::Completed,
+            Some(End::Failed { .. }) => Phase::Failed,
+            Some(End::TimedOut { .. }) => Phase::TimedOut,
+            Some(End::Cancelled { .. }) => Phase::Cancelled,
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Request {
     pub labels: BTreeMap<String, String>,
     /// The client's own key: the same one with the same arguments names the same run of this tool and owner.
     pub client_key: Option<String>,
+    /// The caller wants the events of a run, not only its end.
+    pub watches: bool,
     pub passing: Passing,
 }
 
@@ -74,6 +76,7 @@ impl Request {
             token: None,
             labels: BTreeMap::new(),
             client_key: None,
+            watches: true,
             passing: Passing::default(),
         }
     }
@@ -111,12 +114,13 @@ pub enum Moved {
 pub struct RunHandle {
     pub id: RunId,
     live: LiveRun,
-    seen: broadcast::Receiver<Arc<Seen>>,
+    /// Absent where nobody wants the events.
+    seen: Option<broadcast::Receiver<Arc<Seen>>>,
 }
 
 impl RunHandle {
     pub(crate) fn of(id: RunId, live: LiveRun) -> Self {
-        let seen = live.seen.subscribe();
+        let seen = Some(live.seen.subscribe());
         Self { id, live, seen }
     }
 
@@ -135,20 +139,10 @@ impl RunHandle {
         self.live.standing.borrow().clone()
     }
 
-    /// The next events of the run; `None` after its last.
-    pub async fn next(&mut self) -> Option<Arc<Seen>> {
-        let mut ended = self.live.standing.clone();
-        tokio::select! {
-            biased;
-            seen = next_seen(&mut self.seen) => seen,
-            _ = ended.wait_for(|standing| standing.result.is_some()) => None,
-        }
-    }
-
     /// What happens next: events, until the run ends or can only be moved on by a person.
     pub async fn moved(&mut self) -> Moved {
         let moved = {
-            let seen = next_seen(&mut self.seen);
+            let seen = next_seen(self.seen.as_mut());
             let rests = self.live.standing.wait_for(Standing::rests);
             tokio::select! {
                 biased;
@@ -188,7 +182,10 @@ impl RunHandle {
     }
 }
 
-async fn next_seen(seen: &mut broadcast::Receiver<Arc<Seen>>) -> Option<Arc<Seen>> {
+async fn next_seen(seen: Option<&mut broadcast::Receiver<Arc<Seen>>>) -> Option<Arc<Seen>> {
+    let Some(seen) = seen else {
+        return std::future::pending().await;
+    };
     loop {
         match seen.recv().await {
             Ok(seen) => return Some(seen),
@@ -422,7 +419,7 @@ async fn start(
         }
     }
     let channels = channels(&state, request.principal.as_deref());
-    let seen = channels.live.seen.subscribe();
+    let seen = request.watches.then(|| channels.live.seen.subscribe());
     let live = channels.live.clone();
     channels.telling.saw(&state, &events);
     let driving = Driving {

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, mpsc, watch};
 
-/// Limit: events a slow watcher may lag behind before it misses some.
-const WATCH_LAG_MAX: usize = 1024;
+/// Limit: batches of events a slow watcher may lag behind before it misses some. Room for them is made when a
+/// run starts, whether anybody watches or not.
+const WATCH_LAG_MAX: usize = 128;
 
 /// Limit: inputs that wait for a run to take them.
 pub(crate) const INPUTS_MAX: usize = 64;
@@ -129,9 +130,9 @@ pub(crate) struct Channels {
 
 pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
     let (input_sender, inputs) = mpsc::channel(INPUTS_MAX);
-    let (standing_sender, standing) = watch::channel(standing_of(state));
-    let (seen, _) = broadcast::channel(WATCH_LAG_MAX);
     let steps = names_of(state);
+    let (standing_sender, standing) = watch::channel(standing_with(state, Arc::clone(&steps)));
+    let (seen, _) = broadcast::channel(WATCH_LAG_MAX);
     let telling = Telling {
         standing: standing_sender,
         seen: seen.clone(),
@@ -152,6 +153,26 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
 
 impl Observer for Telling {
     fn saw(&self, state: &State, events: &[Event]) {
+        self.tell_events(state, events);
+        // Whoever waits for a run to rest is not woken by every step of it.
+        self.standing.send_if_modified(|standing| {
+            let is_new = state.end.is_some()
+                || !(state.questions.is_empty() && state.held.is_empty())
+                || !(standing.questions.is_empty() && standing.held.is_empty())
+                || standing.phase != state.phase();
+            if is_new {
+                *standing = standing_with(state, Arc::clone(&self.steps));
+            }
+            is_new
+        });
+    }
+}
+
+impl Telling {
+    fn tell_events(&self, state: &State, events: &[Event]) {
+        if self.seen.receiver_count() == 0 {
+            return;
+        }
         let mut events = events.to_vec();
         let mut masker = self.masker.lock().unwrap_or_else(PoisonError::into_inner);
         if masker.is_none() && events.iter().any(asks_for_a_secret) {
@@ -167,13 +188,16 @@ impl Observer for Telling {
             events,
             steps: Arc::clone(&self.steps),
         };
-        // Nobody listening is no fault.
+        // Nobody listening any more is no fault.
         let _ = self.seen.send(Arc::new(seen));
-        self.standing.send_replace(standing_of(state));
     }
 }
 
 pub(crate) fn standing_of(state: &State) -> Standing {
+    standing_with(state, names_of(state))
+}
+
+fn standing_with(state: &State, steps: Arc<[String]>) -> Standing {
     let is_shown = !(state.questions.is_empty() && state.held.is_empty());
     let masker = is_shown.then(|| Masker::of_state(state)).flatten();
     let text = |text: &str| match &masker {
@@ -189,14 +213,14 @@ pub(crate) fn standing_of(state: &State) -> Standing {
     });
     Standing {
         run: state.run.clone(),
-        phase: state.mark().phase,
+        phase: state.phase(),
         result: state
             .end
             .as_ref()
             .map(|end| Arc::new(crate::result::of_run(state, end))),
         questions: questions.collect(),
         held: state.held.values().map(|held| text(&held.reason)).collect(),
-        steps: names_of(state),
+        steps,
         declares_output: matches!(state.plan.workflow.output, Output::Properties(_)),
     }
 }

@@ -40,7 +40,6 @@ impl World for LiveWorld {
         let world = self.clone();
         Box::pin(async move {
             let backend = BackendName::from(call.tool.backend.as_str());
-            let (sink, questions) = mpsc::channel(QUESTIONS_MAX);
             let asker = call.asker.clone();
             let own = || caller_id(call.run.as_str());
             let caller = world.caller.unwrap_or_else(own);
@@ -48,10 +47,12 @@ impl World for LiveWorld {
             world.trace.write(&mut request.meta);
             request.caller = Some(caller);
             request.token = world.token;
-            if world.takes_questions {
-                request.takes = Takes::ALL;
-                request.asker = Some(sink);
+            if !world.takes_questions {
+                return outcome(world.backends.call(&backend, request).await);
             }
+            let (sink, questions) = mpsc::channel(QUESTIONS_MAX);
+            request.takes = Takes::ALL;
+            request.asker = Some(sink);
             let calling = pin!(world.backends.call(&backend, request));
             outcome(answering(calling, &asker, questions).await)
         })

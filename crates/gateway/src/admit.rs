@@ -1,9 +1,10 @@
 //! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
 //! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
+use crate::direct::Direct;
 use crate::limits::REFUSAL_BYTES_MAX;
 use crate::options::HttpOptions;
-use crate::raw::{self, RawRequest};
+use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
 use axum::body::{Body, HttpBody};
@@ -161,7 +162,7 @@ impl HttpBody for Answering {
 }
 
 async fn admitted(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     body_bytes_max: usize,
     request: Request,
     next: Next,
@@ -184,8 +185,13 @@ async fn admitted(
             if let Err(error) = check_mirrors(shared, &parts.headers, &method, &params) {
                 return refuse(StatusCode::BAD_REQUEST, Some(&id), &error);
             }
-            let stand_in = raw::stand_in(&id, &params).to_string();
-            parts.extensions.insert(RawRequest::new(method, params));
+            let content = Content { method, params };
+            let (id, content) = match Direct::take(shared, &parts, id, content) {
+                Ok(direct) => return direct.answer(shared).await,
+                Err(left) => left,
+            };
+            let stand_in = raw::stand_in(&id, &content.params).to_string();
+            parts.extensions.insert(RawRequest::new(content));
             if parts.headers.contains_key(name::METHOD) {
                 let stands_in = HeaderValue::from_static(raw::METHOD);
                 parts.headers.insert(name::METHOD, stands_in);

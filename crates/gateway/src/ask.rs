@@ -66,9 +66,9 @@ fn parameters(question: &Asked, era: Era) -> Value {
 }
 
 /// Asks in a session, on the stream of the call itself. `None`: the client did not answer the question.
-pub(crate) async fn elicit(peer: &Peer<RoleServer>, question: &Asked) -> Option<Given> {
+pub(crate) async fn elicit(peer: Option<&Peer<RoleServer>>, question: &Asked) -> Option<Given> {
     let request = CustomRequest::new(method::ELICIT, Some(parameters(question, Era::Legacy)));
-    let answer = peer
+    let answer = peer?
         .send_request(ServerRequest::CustomRequest(request))
         .await;
     let answer = answer

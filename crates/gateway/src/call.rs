@@ -30,7 +30,8 @@ pub(crate) struct Caller {
     /// Trace context from headers.
     pub(crate) trace: Vec<(&'static str, String)>,
     pub(crate) progress: Option<ProgressToken>,
-    pub(crate) peer: Peer<RoleServer>,
+    /// Absent where the client hears nothing but the answer.
+    pub(crate) peer: Option<Peer<RoleServer>>,
     pub(crate) watch: Watch,
     /// What the client can put to its person: forms, pages.
     pub(crate) takes: Takes,
@@ -54,6 +55,7 @@ pub(crate) async fn call(
     let mut request = read(params)?;
     request.principal = caller.principal.name().map(str::to_owned);
     request.client.clone_from(&caller.client);
+    request.watches = caller.progress.is_some() || caller.log_level.is_some();
     if !request.meta.contains_key(meta::TRACE_PARENT) {
         let headers = caller.trace.iter();
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));

@@ -39,11 +39,10 @@ pub(crate) async fn follow(
     caller: &Caller,
     terms: &Terms,
 ) -> Result<Value, RpcError> {
-    let token = caller.progress.clone();
-    let mut progress = token.map(|token| Progress::new(token, caller.peer.clone()));
-    let log = caller
-        .log_level
-        .map(|level| Log::new(level, caller.peer.clone()));
+    let told = caller.progress.clone().zip(caller.peer.clone());
+    let mut progress = told.map(|(token, peer)| Progress::new(token, peer));
+    let logged = caller.log_level.zip(caller.peer.clone());
+    let log = logged.map(|(level, peer)| Log::new(level, peer));
     let is_task = terms.may_be_task && caller.takes_tasks;
     let patience = if is_task { TASK_AFTER } else { terms.patience };
     let mut deadline = Instant::now() + patience;
@@ -113,7 +112,7 @@ async fn at_rest(
         return Ok(Some(asked));
     }
     tokio::select! {
-        given = ask::elicit(&caller.peer, first) => {
+        given = ask::elicit(caller.peer.as_ref(), first) => {
             let Some(given) = given else {
                 return Ok(Some(waiting(shared, standing, terms)));
             };

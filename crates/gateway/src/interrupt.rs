@@ -29,8 +29,8 @@ pub(crate) enum Closing {
 /// Watches for reasons to stop following one request.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Fires when the client says `notifications/cancelled`.
-    pub(crate) notified: Registered,
+    /// Fires when the client says `notifications/cancelled`, where it can.
+    pub(crate) notified: Option<Registered>,
     /// Fires when the request ends for whatever reason.
     pub(crate) request: CancellationToken,
     pub(crate) closing: Closing,
@@ -44,9 +44,16 @@ impl Watch {
     pub(crate) async fn interrupted(&self) -> Interrupt {
         tokio::select! {
             biased;
-            () = self.notified.token.cancelled() => Interrupt::Cancelled,
+            () = self.notified() => Interrupt::Cancelled,
             () = self.leaving.cancelled() => Interrupt::Leaving,
             () = self.request.cancelled() => self.ended().await,
+        }
+    }
+
+    async fn notified(&self) {
+        match &self.notified {
+            Some(registered) => registered.token.cancelled().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -59,8 +66,7 @@ impl Watch {
             };
         }
         // The notification reaches us a moment after the request's own token.
-        let notice = self.notified.token.cancelled();
-        match tokio::time::timeout(CANCEL_NOTICE, notice).await {
+        match tokio::time::timeout(CANCEL_NOTICE, self.notified()).await {
             Ok(()) => Interrupt::Cancelled,
             Err(_) => Interrupt::Gone,
         }

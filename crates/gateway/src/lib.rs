@@ -9,6 +9,7 @@ mod answer_page;
 mod ask;
 mod auth;
 mod call;
+mod direct;
 mod fit;
 mod follow;
 mod handshake;

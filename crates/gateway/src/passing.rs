@@ -187,13 +187,14 @@ async fn put(
     caller: &Caller,
     requests: Map<String, Value>,
 ) -> Result<Map<String, Value>, RpcError> {
+    let Some(peer) = &caller.peer else {
+        return Err(RpcError::new(code::INTERNAL, "the client cannot be asked"));
+    };
     let mut answers = Map::new();
     for (key, mut request) in requests {
         let name = request["method"].as_str().unwrap_or_default().to_owned();
         let request = CustomRequest::new(name, Some(request["params"].take()));
-        let asking = caller
-            .peer
-            .send_request(ServerRequest::CustomRequest(request));
+        let asking = peer.send_request(ServerRequest::CustomRequest(request));
         let answer = tokio::select! {
             answer = asking => answer,
             interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
@@ -250,6 +251,10 @@ pub(crate) fn unknown(tool: &str) -> RpcError {
 
 /// One call, its progress passed on while it lasts.
 async fn called(shared: &Shared, mut request: Request, caller: &Caller) -> Result<Reply, RpcError> {
+    if caller.peer.is_none() {
+        // Nothing is said to this client on the way, and its call ends with its connection.
+        return Ok(Box::pin(shared.runtime.call(request)).await);
+    }
     let (sink, mut progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
     request.passing.progress = caller.progress.is_some().then_some(sink);
     let (asker, mut questions) = mpsc::channel(QUESTIONS_AHEAD_MAX);
@@ -273,14 +278,14 @@ async fn called(shared: &Shared, mut request: Request, caller: &Caller) -> Resul
 }
 
 async fn tell(caller: &Caller, made: Progress) {
-    let Some(token) = caller.progress.clone() else {
+    let (Some(token), Some(peer)) = (caller.progress.clone(), &caller.peer) else {
         return;
     };
     let mut param = ProgressNotificationParam::new(token, made.progress);
     param.total = made.total;
     param.message = made.message;
     // A client that no longer listens is told nothing; its call ends by itself.
-    let _ = caller.peer.notify_progress(param).await;
+    let _ = peer.notify_progress(param).await;
 }
 
 /// A request that is passed through goes on while the server leaves.

@@ -36,8 +36,7 @@ pub(crate) struct Content {
 }
 
 impl RawRequest {
-    pub(crate) fn new(method: String, params: Value) -> Self {
-        let content = Content { method, params };
+    pub(crate) fn new(content: Content) -> Self {
         Self {
             content: Arc::new(Mutex::new(Some(content))),
         }

@@ -7,7 +7,7 @@ use crate::interrupt::{Closing, InFlight, Watch};
 use crate::listen::{self, Watching};
 use crate::logging::Level;
 use crate::observe::Counts;
-use crate::raw::RawRequest;
+use crate::raw::{Content, RawRequest};
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
 use crate::{ask, call, fit, offers, tasks, tools};
@@ -165,24 +165,12 @@ impl Handler {
         let Some(request) = raw_of(&context).and_then(|raw| raw.take()) else {
             return Err(RpcError::method_not_found(crate::raw::METHOD));
         };
-        let _answering = self.shared.answering.token();
         let era = era_of(&context);
         let result = match request.method.as_str() {
-            method::TOOLS_LIST => self.list(&request.params, era).await?,
             method::SET_LEVEL if era == Era::Legacy => self.session.set_level(&request.params)?,
-            method::SET_LEVEL => return Err(RpcError::method_not_found(method::SET_LEVEL)),
-            name => {
+            _ => {
                 let caller = self.caller(context, &request.params, era);
-                let (shared, params) = (&self.shared, request.params);
-                if name == method::TOOLS_CALL {
-                    let called = Box::pin(call::call(shared, params, &caller)).await;
-                    shared.counts.called(&called);
-                    called?
-                } else if tasks::is_task(name) {
-                    Box::pin(tasks::answer(shared, name, &params, &caller)).await?
-                } else {
-                    Box::pin(offers::answer(shared, name, params, &caller)).await?
-                }
+                answered(&self.shared, request, &caller).await?
             }
         };
         Ok(fit::result(result, era, &self.shared.server_info))
@@ -205,7 +193,11 @@ impl Handler {
             era,
             client: self.client(&context, era),
             principal: principal_of(&context),
-            trace: trace_headers(&context),
+            trace: context
+                .extensions
+                .get::<Parts>()
+                .map(trace_headers)
+                .unwrap_or_default(),
             progress: context.meta.get_progress_token(),
             watch: self.watch(&context, era),
             takes: Takes {
@@ -219,14 +211,8 @@ impl Handler {
                 .protocol_version()
                 .is_some_and(|version| version >= ProtocolVersion::V_2025_06_18),
             log_level: level,
-            peer: context.peer,
+            peer: Some(context.peer),
         }
-    }
-
-    async fn list(&self, params: &Value, era: Era) -> Result<Value, RpcError> {
-        self.shared.settle().await;
-        let published = Arc::clone(&self.shared.runtime.published().borrow());
-        tools::page(&published, params, era)
     }
 
     /// A session or a stdio client keeps its handler; a modern request is told by who sends it.
@@ -245,12 +231,39 @@ impl Handler {
             (Connection::Http, Era::Legacy) | (Connection::Stdio, _) => Closing::SaysNothing,
         };
         Watch {
-            notified: self.in_flight.register(context.id.clone()),
+            notified: Some(self.in_flight.register(context.id.clone())),
             request: context.ct.clone(),
             closing,
             stop: self.shared.stop.clone(),
             leaving: self.shared.leaving.clone(),
         }
+    }
+}
+
+/// Answers a request, whichever way it came in; what the era wants is put on afterwards.
+pub(crate) async fn answered(
+    shared: &Shared,
+    request: Content,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
+    let _answering = shared.answering.token();
+    let Content { method, params } = request;
+    match method.as_str() {
+        method::TOOLS_LIST => {
+            shared.settle().await;
+            let published = Arc::clone(&shared.runtime.published().borrow());
+            tools::page(&published, &params, caller.era)
+        }
+        method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
+        method::TOOLS_CALL => {
+            let called = Box::pin(call::call(shared, params, caller)).await;
+            shared.counts.called(&called);
+            called
+        }
+        name if tasks::is_task(name) => {
+            Box::pin(tasks::answer(shared, name, &params, caller)).await
+        }
+        name => Box::pin(offers::answer(shared, name, params, caller)).await,
     }
 }
 
@@ -270,10 +283,7 @@ fn principal_of(context: &RequestContext<RoleServer>) -> Principal {
 }
 
 /// Trace context that came in headers; `_meta` comes first.
-fn trace_headers(context: &RequestContext<RoleServer>) -> Vec<(&'static str, String)> {
-    let Some(parts) = context.extensions.get::<Parts>() else {
-        return Vec::new();
-    };
+pub(crate) fn trace_headers(parts: &Parts) -> Vec<(&'static str, String)> {
     let named = [meta::TRACE_PARENT, meta::TRACE_STATE, meta::BAGGAGE].into_iter();
     named
         .filter_map(|name| Some((name, parts.headers.get(name)?.to_str().ok()?.to_owned())))

@@ -3,7 +3,7 @@
 
 use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::options::{ServeError, StdioOptions};
-use crate::raw::{self, RawRequest};
+use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
 use onecall_mcp::{
     Incoming, Line, Lines, RpcError, ShapeError, code, message_text, parse, response_error,
@@ -200,7 +200,7 @@ fn message(text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
             let mut message = typed(raw::stand_in(&id, &params))?;
             if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
-                let beside = RawRequest::new(method, params);
+                let beside = RawRequest::new(Content { method, params });
                 request.extensions_mut().insert(beside);
             }
             Ok(message)

@@ -54,7 +54,10 @@ pub(crate) enum Command {
     /// Publish workflows as an MCP server
     Serve(ServeArgs),
     /// Look at runs, answer their questions, stop them
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  onecall runs list --state waiting\n  onecall runs show last\n  onecall runs answer last approve ok:=true\n  onecall runs watch r241e"
+    )]
     Runs(RunsCommand),
     /// The built-in MCP backend, for trying things out
     Demo(DemoArgs),
@@ -85,6 +88,9 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall check .\n  onecall check onecall.yaml --tools tools.json\n  onecall check vmcp.yaml --format sarif > faults.sarif\n  onecall check release.workflow.yaml --print"
+)]
 pub(crate) struct CheckArgs {
     /// Files or directories
     #[arg(required_unless_present = "config", value_name = "PATH")]
@@ -129,7 +135,7 @@ pub(crate) enum CheckFormat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
+    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  onecall call examples/hello greet --trace greet.json\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
 )]
 pub(crate) struct CallArgs {
     /// Paths or the URL of a server, then the tool, then arguments: `key=text` or `key:=json`
@@ -147,8 +153,8 @@ pub(crate) struct CallArgs {
     /// Label the run, as `key=value`; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<String>,
-    /// Print what each step was given, gave and took, as JSON, or write it to a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    /// Write what each step was given, gave and took to a `.json` file; without one it is printed
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", value_parser = trace_file)]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
@@ -157,6 +163,9 @@ pub(crate) struct CallArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall serve --demo\n  onecall serve onecall.yaml workflows/\n  onecall serve vmcp.yaml --backend github=https://example.com/mcp\n  onecall serve . --stdio\n  onecall serve . --mcp-config ~/.cursor/mcp.json --ephemeral"
+)]
 pub(crate) struct ServeArgs {
     /// Files or directories with backends and workflows
     #[arg(required_unless_present_any = ["demo", "backends", "mcp_configs"], value_name = "PATH")]
@@ -201,7 +210,7 @@ pub(crate) enum RunsCommand {
     /// Stop a run
     Cancel(RunsCancelArgs),
     /// Follow a run until it ends or waits for a person
-    Watch(RunsWatchArgs),
+    Watch(OneRunArgs),
     /// Write a run as JSON: its plan, its events, its values
     Export(RunsExportArgs),
     /// Read a run that was exported, for looking at it
@@ -213,7 +222,7 @@ pub(crate) enum RunsCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RunsWatchArgs {
+pub(crate) struct OneRunArgs {
     /// A run id, an unambiguous beginning of one, or `last`
     pub(crate) run: String,
     #[command(flatten)]
@@ -222,13 +231,11 @@ pub(crate) struct RunsWatchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsExportArgs {
-    /// A run id, an unambiguous beginning of one, or `last`
-    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) one: OneRunArgs,
     /// Write sensitive values as they are; without this they are written as `•••`
     #[arg(long)]
     pub(crate) reveal: bool,
-    #[command(flatten)]
-    pub(crate) store: RunsStoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -248,10 +255,8 @@ pub(crate) struct RunsStoreArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsShowArgs {
-    /// A run id, an unambiguous beginning of one, or `last`
-    pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) store: RunsStoreArgs,
+    pub(crate) one: OneRunArgs,
     /// Print its events in the order in which they were stored
     #[arg(long)]
     pub(crate) events: bool,
@@ -299,6 +304,9 @@ pub(crate) struct RunsCancelArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall demo\n  onecall demo --http 4490 --ledger calls.txt\n  onecall tools --backend 'demo=onecall demo'"
+)]
 pub(crate) struct DemoArgs {
     /// Serve over HTTP on this loopback port instead of stdio; 0 picks a free one
     #[arg(long, value_name = "PORT")]
@@ -312,6 +320,9 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall render 'Hello {{ .name }}' --data data.json\n  echo '{\"a\": [1, 2]}' | onecall render '{{ len .a }}' --data - --mode go"
+)]
 pub(crate) struct RenderArgs {
     /// The template text
     #[arg(required_unless_present = "lines")]
@@ -333,12 +344,16 @@ pub(crate) enum RenderMode {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  onecall explain WF101")]
 pub(crate) struct ExplainArgs {
     /// A code such as WF101
     pub(crate) code: String,
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall graph onecall.yaml release\n  onecall graph . --format mermaid"
+)]
 pub(crate) struct GraphArgs {
     /// A file or directory, and the workflow to draw; all of them if none is named
     pub(crate) path: PathBuf,
@@ -357,6 +372,9 @@ pub(crate) enum GraphFormat {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall tools onecall.yaml\n  onecall tools onecall.yaml --save tools.json\n  onecall tools http://127.0.0.1:4483/mcp --json"
+)]
 pub(crate) struct ToolsArgs {
     /// Files or directories with backends, or the URL of one
     #[arg(required_unless_present_any = ["backends", "mcp_configs"], value_name = "PATH|URL")]
@@ -371,6 +389,9 @@ pub(crate) struct ToolsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall schema workflow > workflow.schema.json\n  onecall schema --keys --effect refused"
+)]
 pub(crate) struct SchemaArgs {
     /// The files that the JSON Schema describes
     #[arg(value_enum)]
@@ -384,6 +405,9 @@ pub(crate) struct SchemaArgs {
     /// List the keys as JSON
     #[arg(long, requires = "keys")]
     pub(crate) json: bool,
+    /// List the keys as the table of `docs/configuration.md`
+    #[arg(long, requires = "keys", conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -394,4 +418,16 @@ pub(crate) enum SchemaKind {
     Resources,
     /// Workflow files
     Workflow,
+}
+
+/// A word behind `--trace` that is no place for a trace is more likely the path or tool that was to follow.
+fn trace_file(word: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(word);
+    let is_json = path
+        .extension()
+        .is_some_and(|extension| extension == "json");
+    if word == "-" || is_json || path.starts_with("/dev") {
+        return Ok(path);
+    }
+    Err("a trace goes to a `.json` file; to print it, put `--trace` last".to_owned())
 }

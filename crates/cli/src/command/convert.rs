@@ -9,6 +9,7 @@ use onecall_workflow::workflow::Workflow;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  onecall convert vmcp.yaml --to native > tools.workflow.yaml")]
 pub(crate) struct ConvertArgs {
     /// A file or directory with ToolHive composite tools or mcptest compositions
     pub(crate) path: PathBuf,

@@ -26,11 +26,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall init\n  onecall init --from ~/.cursor/mcp.json\n  onecall init my-tools --force"
+    after_help = "Examples:\n  onecall init\n  onecall init ~/.cursor/mcp.json\n  onecall init tools --from .vscode/mcp.json\n  onecall init my-tools --force"
 )]
 pub(crate) struct InitArgs {
-    /// The folder to set up
-    #[arg(default_value = ".")]
+    /// The folder to set up, or the file to take servers from
+    #[arg(default_value = ".", value_name = "FOLDER|FILE")]
     folder: PathBuf,
     /// A file with `mcpServers` or `servers` [default: the first that a desktop client keeps here or at home]
     #[arg(long, value_name = "FILE")]
@@ -43,7 +43,10 @@ pub(crate) struct InitArgs {
     copy_secrets: bool,
 }
 
-pub(crate) async fn run(args: InitArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
+    if args.folder.is_file() && args.from.is_none() {
+        args.from = Some(std::mem::replace(&mut args.folder, PathBuf::from(".")));
+    }
     let written = [CONFIGURATION, WORKFLOW].map(|name| args.folder.join(name));
     if let Some(taken) = written.iter().find(|path| path.exists() && !args.force) {
         let text = format!(
@@ -54,7 +57,11 @@ pub(crate) async fn run(args: InitArgs) -> anyhow::Result<Exit> {
     }
     let found = find(&args)?;
     print::err(match &found.from {
-        Some(path) => format!("{} backends from `{}`", found.len(), path.display()),
+        Some(path) => {
+            let (count, path) = (found.len(), path.display());
+            let backends = if count == 1 { "backend" } else { "backends" };
+            format!("{count} {backends} from `{path}`")
+        }
         None => "no desktop client lists servers here; using the built-in demo backend".to_owned(),
     });
     let workflow = match discover(&found).await? {
@@ -75,9 +82,11 @@ pub(crate) async fn run(args: InitArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Unreachable);
     };
     save(&args.folder.join(WORKFLOW), &workflow.text)?;
-    let folder = args.folder.display();
-    print::err(format!("try: onecall call {folder} {}", workflow.call));
-    print::err(format!("then: onecall serve {folder}"));
+    // Not the folder: the file that the servers came from may lie there too.
+    let file = args.folder.join(CONFIGURATION);
+    let file = file.strip_prefix(".").unwrap_or(&file).display();
+    print::err(format!("try: onecall call {file} {}", workflow.call));
+    print::err(format!("then: onecall serve {file}"));
     Ok(Exit::Ok)
 }
 

@@ -38,6 +38,10 @@ fn keys(args: &SchemaArgs) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::NothingSelected);
     }
+    if args.markdown {
+        print::out(markdown(&rows));
+        return Ok(Exit::Ok);
+    }
     if args.json {
         let rows = rows
             .iter()
@@ -49,4 +53,27 @@ fn keys(args: &SchemaArgs) -> anyhow::Result<Exit> {
         print::out(format!("{effect:<8} {part:<30} {key}"));
     }
     Ok(Exit::Ok)
+}
+
+/// A row a part and effect, in the order of the list.
+fn markdown(rows: &[(&str, &str, &str)]) -> String {
+    let mut lines = vec![
+        "| part | effect | keys |".to_owned(),
+        "|---|---|---|".to_owned(),
+    ];
+    for group in rows.chunk_by(|one, next| one.1 == next.1) {
+        let mut effects: Vec<&str> = group.iter().map(|(effect, _, _)| *effect).collect();
+        effects.sort_unstable();
+        effects.dedup();
+        for effect in effects {
+            let keys = group.iter().filter(|(own, _, _)| *own == effect);
+            let keys: Vec<String> = keys.map(|(_, _, key)| format!("`{key}`")).collect();
+            lines.push(format!(
+                "| {} | {effect} | {} |",
+                group[0].1,
+                keys.join(" ")
+            ));
+        }
+    }
+    lines.join("\n")
 }

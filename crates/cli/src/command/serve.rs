@@ -2,11 +2,13 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
+use crate::wire::Loaded;
 use crate::{demo_files, print, reload, wire};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio};
 use onecall_runtime::publish::{Published, Target};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -29,6 +31,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let loaded = load()?;
     let stamp = loaded.stamp.clone();
+    let origins = Origins::of(&loaded);
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
@@ -63,7 +66,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
             wire::limit(&mut options, &settings);
             let told = mounts.clone();
             let ready = move |address| {
-                tokio::spawn(announce(told, address));
+                tokio::spawn(announce(told, address, origins));
             };
             serve_http(mounts.clone(), options, stop, ready).await
         }
@@ -107,15 +110,20 @@ fn mount_path(name: &str) -> anyhow::Result<String> {
 }
 
 /// Says what is published, from where, at which URL, and what to paste into a client.
-async fn announce(mounts: Vec<Mount>, address: SocketAddr) {
+async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
     let mut entries = Vec::new();
     let mut has_colon = false;
     for Mount { runtime, path } in &mounts {
         let url = format!("http://{address}{path}/mcp");
         let published = runtime.settled().await;
         has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
-        for line in tool_lines(&published) {
+        for line in tool_lines(&published, &origins) {
             print::out(line);
+        }
+        for backend in runtime.backends() {
+            if let Some(reason) = backend.state.reason() {
+                print::out(format!("down      {}: {reason}", backend.name));
+            }
         }
         print::out(format!("serving `{}` at {url}", runtime.name()));
         let name = path.strip_prefix('/').unwrap_or("onecall");
@@ -133,21 +141,43 @@ async fn announce(mounts: Vec<Mount>, address: SocketAddr) {
     print::out(format!("  {{ \"mcpServers\": {{ {entries} }} }}"));
 }
 
-fn tool_lines(published: &Published) -> Vec<String> {
+/// The file that each workflow was read from.
+struct Origins(BTreeMap<String, String>);
+
+impl Origins {
+    fn of(loaded: &Loaded) -> Self {
+        let servers = loaded
+            .settings
+            .iter()
+            .flat_map(|settings| &settings.servers);
+        let workflows = servers.flat_map(|server| &server.workflows);
+        let named = workflows.filter_map(|workflow| {
+            let span = workflow.place.span()?;
+            let file = loaded.sources.get(span.source).name();
+            Some((workflow.name.as_str().to_owned(), file.to_owned()))
+        });
+        Self(named.collect())
+    }
+
+    /// ` (from FILE)`, where it is known.
+    fn shown(&self, workflow: &str) -> String {
+        let file = self.0.get(workflow);
+        file.map(|file| format!("  (from {file})"))
+            .unwrap_or_default()
+    }
+}
+
+fn tool_lines(published: &Published, origins: &Origins) -> Vec<String> {
     let mut lines = Vec::new();
-    for tool in published.workflows() {
-        let about = tool
-            .definition
-            .description()
-            .unwrap_or("")
-            .lines()
-            .next()
-            .unwrap_or("");
-        lines.push(
-            format!("workflow  {}  {about}", tool.name)
-                .trim_end()
-                .to_owned(),
-        );
+    for tool in &published.tools {
+        let Target::Workflow(own) = &tool.target else {
+            continue;
+        };
+        let about = tool.definition.description().unwrap_or("");
+        let about = about.lines().next().unwrap_or("");
+        let origin = origins.shown(own.workflow.name.as_str());
+        let line = format!("workflow  {}{origin}  {about}", tool.name);
+        lines.push(line.trim_end().to_owned());
     }
     let tools = published
         .tools
@@ -160,10 +190,9 @@ fn tool_lines(published: &Published) -> Vec<String> {
         });
     lines.extend(tools);
     for withheld in &published.withheld {
-        lines.push(format!(
-            "withheld  {}: {}",
-            withheld.workflow, withheld.reason
-        ));
+        let (name, reason) = (&withheld.workflow, &withheld.reason);
+        let origin = origins.shown(name);
+        lines.push(format!("withheld  {name}{origin}: {reason}"));
     }
     lines
 }

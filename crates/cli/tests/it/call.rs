@@ -1,6 +1,6 @@
 //! `onecall call`: the preview, a server elsewhere, and questions in a terminal.
 
-use crate::support::{onecall, program, root, run, serve};
+use crate::support::{composite, onecall, program, root, run, serve};
 use rexpect::session::spawn_command;
 use std::process::Command;
 
@@ -34,6 +34,22 @@ fn a_dry_run_shows_the_start_and_calls_nothing() {
 }
 
 #[test]
+fn a_trace_is_written_to_a_file_and_never_over_an_input() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("trace.json");
+    let call = ["call", "examples/hello", "greet", "--trace"];
+    let words = [&call[..], &[file.to_str().unwrap()]].concat();
+    let ran = run(home.path(), &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let trace = std::fs::read_to_string(&file).unwrap();
+    assert!(trace.contains("\"order\""), "{trace}");
+    let printed = run(home.path(), &call);
+    assert!(printed.out.contains("\"order\""), "{printed:?}");
+    let swallowed = ["call", "--trace", "examples/hello/hello.yaml", "greet"];
+    assert_eq!(run(home.path(), &swallowed).code, Some(2));
+}
+
+#[test]
 fn a_server_elsewhere_is_called_by_its_url() {
     let home = tempfile::tempdir().unwrap();
     let (_running, url) = serve(home.path(), &["examples/hello", "--ephemeral"]);
@@ -44,15 +60,7 @@ fn a_server_elsewhere_is_called_by_its_url() {
     assert_eq!(gone.code, Some(3), "{gone:?}");
 }
 
-const ASKS: &str = "\
-name: asks
-groupRef: demo
-incomingAuth: { type: anonymous }
-outgoingAuth: { source: inline, default: { type: unauthenticated } }
-backends:
-  - { name: demo, command: onecall, args: [demo] }
-compositeTools:
-  - name: ship
+const ASKS: &str = "  - name: ship
     description: Asks first
     steps:
       - id: approve
@@ -67,11 +75,10 @@ compositeTools:
 #[test]
 fn a_person_is_asked_in_the_terminal() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("asks.yaml");
-    std::fs::write(&file, ASKS).unwrap();
+    let file = composite(home.path(), ASKS);
     let mut command = Command::new(program());
     command
-        .args(["call", file.to_str().unwrap(), "ship", "--ephemeral"])
+        .args(["call", &file, "ship", "--ephemeral"])
         .current_dir(root())
         .env("XDG_STATE_HOME", home.path())
         .env("TERM", "xterm");
@@ -90,9 +97,8 @@ fn a_person_is_asked_in_the_terminal() {
 #[test]
 fn without_a_terminal_the_run_waits() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("asks.yaml");
-    std::fs::write(&file, ASKS).unwrap();
-    let words = ["call", file.to_str().unwrap(), "ship"];
+    let file = composite(home.path(), ASKS);
+    let words = ["call", &file, "ship"];
     let output = onecall(home.path(), &words).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
 }

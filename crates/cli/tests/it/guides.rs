@@ -4,7 +4,7 @@
 //! commands, `$ onecall …`, each followed by lines that its output must hold in this order; `…` stands for
 //! any text within a line. Success is expected, unless a line `[exit N]` says otherwise.
 
-use crate::support::{Ran, onecall, root};
+use crate::support::{Ran, onecall, root, run};
 use std::path::Path;
 
 #[test]
@@ -35,6 +35,20 @@ fn a_guide_that_lies_is_caught() {
     assert_eq!(follow(lie).1.len(), 1);
     let failure = "```console\n$ onecall explain WF999\n```\n";
     assert_eq!(follow(failure).1.len(), 1);
+}
+
+#[test]
+fn the_key_table_is_the_one_that_the_program_prints() {
+    let home = tempfile::tempdir().unwrap();
+    let page = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let (_, table) = page
+        .split_once("<!-- onecall schema --keys --markdown -->\n")
+        .unwrap();
+    let printed = run(home.path(), &["schema", "--keys", "--markdown"]);
+    assert!(
+        table.starts_with(&printed.out),
+        "docs/configuration.md is behind `onecall schema --keys --markdown`; put its output there"
+    );
 }
 
 /// Does what a reader would do, in a folder of their own; the number of commands and what was not as said.

@@ -1,41 +1,20 @@
 //! Files that are edited while `serve` serves them.
 
+use crate::http;
 use crate::support::{root, serve, until};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
-/// One HTTP exchange; the body of the answer.
-fn exchange(url: &str, head: &str, path: &str, body: &str) -> Value {
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "{head} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-         Mcp-Method: tools/call\r\nMcp-Name: greet\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let (_, body) = text.split_once("\r\n\r\n").unwrap();
-    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 fn greeting(url: &str) -> String {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "greet", "arguments": { "who": "Ada" }, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
-    } } });
-    let answer = exchange(url, "POST", "/mcp", &body.to_string());
-    let greeting = &answer["result"]["structuredContent"]["greeting"];
-    greeting
-        .as_str()
-        .unwrap_or_else(|| panic!("{answer}"))
-        .to_owned()
+    let call = json!({ "name": "greet", "arguments": { "who": "Ada" } });
+    let answer = http::modern(url, "tools/call", call).result();
+    let greeting = answer["structuredContent"]["greeting"].as_str();
+    greeting.unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+fn status(url: &str) -> Value {
+    let url = url.replace("/mcp", "/status");
+    let sent = http::send(&url, "GET", &[], "").unwrap();
+    http::read(sent).unwrap().message()
 }
 
 #[test]
@@ -54,7 +33,7 @@ fn an_edited_file_is_served_and_a_broken_one_is_not() {
 
     std::fs::write(&file, text.replace("type: integer", "type: intger")).unwrap();
     let refused = until("the refusal", || {
-        let status = exchange(&url, "GET", "/status", "");
+        let status = status(&url);
         status["reloads"]["refused"].as_str().map(str::to_owned)
     });
     assert!(refused.contains("1 error"), "{refused}");
@@ -64,6 +43,6 @@ fn an_edited_file_is_served_and_a_broken_one_is_not() {
     until("the first version again", || {
         (greeting(&url) == "Hello, Ada!").then_some(())
     });
-    let status = exchange(&url, "GET", "/status", "");
+    let status = status(&url);
     assert_eq!(status["reloads"], json!({ "count": 2, "refused": null }));
 }

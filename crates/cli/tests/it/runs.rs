@@ -1,6 +1,6 @@
 //! `onecall runs`: watching, carrying a run to another store, cancelling and answering.
 
-use crate::support::{run, serve, until};
+use crate::support::{composite, run, serve, until};
 use serde_json::Value;
 
 #[test]
@@ -30,16 +30,7 @@ fn a_run_is_carried_to_another_store() {
     assert!(watched.err.contains("✓ letters"), "{}", watched.err);
 }
 
-const ASKS: &str = "\
-name: asks
-groupRef: demo
-incomingAuth: { type: anonymous }
-outgoingAuth: { source: inline, default: { type: unauthenticated } }
-aggregation: { conflictResolution: prefix, conflictResolutionConfig: { prefixFormat: \"{workload}_\" } }
-backends:
-  - { name: demo, command: onecall, args: [demo] }
-compositeTools:
-  - name: ship
+const ASKS: &str = "  - name: ship
     description: Asks first
     steps:
       - id: approve
@@ -56,9 +47,7 @@ compositeTools:
 #[test]
 fn a_question_outlives_the_process_that_asked_it() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("asks.yaml");
-    std::fs::write(&file, ASKS).unwrap();
-    let file = file.to_str().unwrap();
+    let file = &composite(home.path(), ASKS);
     let asked = run(home.path(), &["call", file, "ship"]);
     assert_eq!(asked.code, Some(5), "{asked:?}");
     let wrong = run(
@@ -82,9 +71,7 @@ fn a_question_outlives_the_process_that_asked_it() {
 #[test]
 fn a_waiting_run_is_cancelled_from_another_process() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("asks.yaml");
-    std::fs::write(&file, ASKS).unwrap();
-    let file = file.to_str().unwrap();
+    let file = &composite(home.path(), ASKS);
     assert_eq!(run(home.path(), &["call", file, "ship"]).code, Some(5));
     let (_server, _) = serve(home.path(), &[file]);
     let told = run(home.path(), &["runs", "cancel", "last"]);

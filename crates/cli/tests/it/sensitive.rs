@@ -1,22 +1,13 @@
 //! Sensitive values: covered in every output, sealed in the store, and there again when the run goes on.
 
-use crate::support::{Ran, onecall, run, serve, until};
+use crate::support::{Ran, composite, onecall, run, serve, until};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const TOKEN: &str = "hunter22-token";
 const PIN: &str = "pin-90210";
 
-const WORKFLOW: &str = "\
-name: secret
-groupRef: demo
-incomingAuth: { type: anonymous }
-outgoingAuth: { source: inline, default: { type: unauthenticated } }
-aggregation: { conflictResolution: prefix, conflictResolutionConfig: { prefixFormat: \"{workload}_\" } }
-backends:
-  - { name: demo, command: onecall, args: [demo] }
-compositeTools:
-  - name: login
+const WORKFLOW: &str = "  - name: login
     description: Uses a token and asks for a pin
     parameters:
       type: object
@@ -39,14 +30,13 @@ compositeTools:
 
 struct Home {
     folder: tempfile::TempDir,
-    file: PathBuf,
+    file: String,
 }
 
 impl Home {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("secret.yaml");
-        std::fs::write(&file, WORKFLOW).unwrap();
+        let file = composite(folder.path(), WORKFLOW);
         Self { folder, file }
     }
 
@@ -61,7 +51,7 @@ impl Home {
     /// Starts a run, answers its question and lets a server finish it.
     fn log_in(&self) -> Value {
         let token = format!("token={TOKEN}");
-        let file = self.file.to_str().unwrap();
+        let file = &self.file;
         let asked = self.run(&["call", file, "login", "user=ada", &token]);
         assert_eq!(asked.code, Some(5), "{asked:?}");
         assert!(!asked.err.contains(TOKEN), "{}", asked.err);

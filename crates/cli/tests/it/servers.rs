@@ -1,9 +1,8 @@
 //! Files with several servers, and the flags that add backends and pick a server.
 
+use crate::http;
 use crate::support::{run, serve};
-use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use serde_json::json;
 use std::path::Path;
 
 /// Two servers on one group, each with its own definition.
@@ -39,35 +38,14 @@ fn written(home: &Path) -> String {
 
 /// The names that a stateless `tools/list` at this URL gives, and the status.
 pub(crate) fn listed(url: &str) -> (u16, Vec<String>) {
-    let body = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/list",
-        "params": { "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        } },
-    })
-    .to_string();
-    let rest = url.strip_prefix("http://").unwrap();
-    let (host, path) = rest.split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-    let json = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
-    let start = json.find('{').unwrap_or(json.len());
-    let end = json.rfind('}').map_or(start, |end| end + 1);
-    let value: Value = serde_json::from_str(&json[start..end]).unwrap_or_default();
-    let tools = value["result"]["tools"].as_array();
-    let names = tools.into_iter().flatten();
+    let answer = http::modern(url, "tools/list", json!({}));
+    if answer.status != 200 {
+        return (answer.status, Vec::new());
+    }
+    let result = answer.result();
+    let names = result["tools"].as_array().into_iter().flatten();
     let names = names.map(|tool| tool["name"].as_str().unwrap().to_owned());
-    (status, names.collect())
+    (answer.status, names.collect())
 }
 
 #[test]

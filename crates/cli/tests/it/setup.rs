@@ -1,6 +1,6 @@
 //! Setting up: entering files in a client's configuration, the doctor, completions.
 
-use crate::support::{Ran, onecall, program, root, run};
+use crate::support::{Ran, Running, onecall, program, root, run};
 use serde_json::Value;
 use std::path::Path;
 
@@ -106,6 +106,95 @@ fn shells_are_taught_the_commands() {
 }
 
 #[test]
+fn every_command_shows_examples() {
+    let home = tempfile::tempdir().unwrap();
+    let all = run(home.path(), &["--help"]).out;
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands = commands.filter_map(|line| line.split_whitespace().next());
+    let mut seen = 0;
+    for command in commands.filter(|command| *command != "help") {
+        let help = run(home.path(), &[command, "--help"]);
+        assert_eq!(help.code, Some(0), "{command}: {help:?}");
+        assert!(
+            help.out.contains("Examples:\n  "),
+            "{command}: {}",
+            help.out
+        );
+        seen += 1;
+    }
+    assert!(seen > 10, "{all}");
+}
+
+#[test]
+fn serving_says_what_comes_from_where_and_what_does_not_work() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("onecall.yaml");
+    let text = "backends:\n  demo: { command: onecall, args: [demo] }\n  gone: { command: /nowhere/server }\nworkflows: [a.workflow.yaml, b.workflow.yaml]\n";
+    std::fs::write(&file, text).unwrap();
+    let fits = "workflow: fits\nsteps: { a: { tool: demo.echo, with: { text: a } } }\n";
+    std::fs::write(home.path().join("a.workflow.yaml"), fits).unwrap();
+    let unfit = "workflow: unfit\nsteps: { a: { tool: demo.nothing } }\n";
+    std::fs::write(home.path().join("b.workflow.yaml"), unfit).unwrap();
+    let words = [
+        "serve",
+        file.to_str().unwrap(),
+        "--port",
+        "0",
+        "--ephemeral",
+    ];
+    let serving = Running::start(onecall(home.path(), &words));
+    let mut printed = Vec::new();
+    serving.line(|line| {
+        printed.push(line.to_owned());
+        line.contains("mcpServers")
+    });
+    let printed = printed.join("\n");
+    for part in [
+        "workflow  workflow:fits  (from ",
+        "a.workflow.yaml)",
+        "tool      demo_echo  (from demo)",
+        "withheld  unfit  (from ",
+        "b.workflow.yaml): step `a`: no tool `demo.nothing`",
+        "down      gone: cannot start `/nowhere/server`",
+        " at http://127.0.0.1:",
+    ] {
+        assert!(printed.contains(part), "{part} is not in\n{printed}");
+    }
+}
+
+#[test]
+fn the_files_of_every_client_give_a_first_workflow() {
+    let demo = serde_json::json!({ "command": program(), "args": ["demo"] });
+    for (file, key) in [
+        ("claude_desktop_config.json", "mcpServers"),
+        (".claude.json", "mcpServers"),
+        (".cursor/mcp.json", "mcpServers"),
+        (".vscode/mcp.json", "servers"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let servers = serde_json::json!({ key: { "mine": demo } });
+        std::fs::write(&path, servers.to_string()).unwrap();
+        let made = at(home.path(), &["init", path.to_str().unwrap()]);
+        assert_eq!(made.code, Some(0), "{file}: {made:?}");
+        assert!(made.err.contains("1 backend from"), "{file}: {}", made.err);
+        assert_tried(home.path(), &made);
+    }
+}
+
+/// The line that says what to try is true.
+fn assert_tried(home: &Path, made: &Ran) {
+    let mut lines = made.err.lines();
+    let line = lines.find_map(|line| line.strip_prefix("try: onecall "));
+    let words = line.unwrap().replace('…', "a");
+    let words: Vec<&str> = words.split(' ').collect();
+    let called = at(home, &words);
+    assert_eq!(called.code, Some(0), "{called:?}");
+}
+
+#[test]
 fn a_first_workflow_is_made_from_what_a_client_lists() {
     let home = tempfile::tempdir().unwrap();
     let cursor = home.path().join(".cursor/mcp.json");
@@ -133,15 +222,5 @@ fn a_first_workflow_is_made_from_what_a_client_lists() {
     assert_eq!(made.code, Some(0), "{made:?}");
     let checked = at(demo.path(), &["check", "."]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
-    let line = made
-        .err
-        .lines()
-        .find(|line| line.starts_with("try: onecall "));
-    let words = line
-        .unwrap()
-        .trim_start_matches("try: onecall ")
-        .replace('…', "a");
-    let words: Vec<&str> = words.split(' ').collect();
-    let called = at(demo.path(), &words);
-    assert_eq!(called.code, Some(0), "{called:?}");
+    assert_tried(demo.path(), &made);
 }

@@ -1,9 +1,8 @@
 //! The road from file to client: check, call, serve, a client that is not ours, runs that outlive a process.
 
-use crate::support::{Running, onecall, program, root, run, serve, until};
+use crate::http;
+use crate::support::{Running, composite, onecall, program, root, run, serve, until};
 use serde_json::{Value, json};
-use std::io::Write;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -137,7 +136,6 @@ fn two_slow_steps_run_side_by_side() {
 
 /// A workflow of three slow writes, each of which leaves a line in the ledger.
 fn durable_files(folder: &Path, tool: &str) -> (PathBuf, PathBuf) {
-    let ledger = folder.join("ledger.txt");
     let arguments = |name: &str| match tool {
         "put" => format!("{{ key: {name}, value: {name}, before_ms: 400, after_ms: 400 }}"),
         _ => format!("{{ text: {name}, before_ms: 0, after_ms: 800 }}"),
@@ -148,20 +146,14 @@ fn durable_files(folder: &Path, tool: &str) -> (PathBuf, PathBuf) {
             "      - id: {name}\n        tool: demo_{tool}\n        arguments: {arguments}\n{needs}"
         )
     };
-    let text = format!(
-        "name: durable\ngroupRef: demo\nincomingAuth: {{ type: anonymous }}\n\
-         outgoingAuth: {{ source: inline, default: {{ type: unauthenticated }} }}\n\
-         aggregation:\n  conflictResolution: prefix\n  conflictResolutionConfig: {{ prefixFormat: \"{{workload}}_\" }}\n\
-         backends:\n  - name: demo\n    command: onecall\n    args: [demo, --ledger, \"{}\"]\n\
-         compositeTools:\n  - name: chain\n    description: Three writes\n    steps:\n{}{}{}",
-        ledger.display(),
+    let tools = format!(
+        "  - name: chain\n    description: Three writes\n    steps:\n{}{}{}",
         step("one", ""),
         step("two", "        dependsOn: [one]\n"),
         step("three", "        dependsOn: [two]\n"),
     );
-    let file = folder.join("durable.yaml");
-    std::fs::write(&file, text).unwrap();
-    (file, ledger)
+    let file = PathBuf::from(composite(folder, &tools));
+    (file, folder.join("ledger.txt"))
 }
 
 fn ledger_keys(ledger: &Path) -> Vec<String> {
@@ -192,7 +184,8 @@ fn phase(home: &Path, store: &Path) -> String {
 fn kill_in_second_step(home: &Path, file: &Path, ledger: &Path, store: &Path) {
     let words = [file.to_str().unwrap(), "--store", store.to_str().unwrap()];
     let (mut server, url) = serve(home, &words);
-    let caller = call_over_http(&url);
+    let call = json!({ "name": "chain", "arguments": {} });
+    let caller = http::send_modern(&url, "tools/call", call).unwrap();
     until("the first write", || {
         (ledger_keys(ledger).len() == 1).then_some(())
     });
@@ -211,36 +204,6 @@ fn kill_in_second_step(home: &Path, file: &Path, ledger: &Path, store: &Path) {
     }
     server.kill();
     drop(caller);
-}
-
-/// A plain modern call over HTTP; its answer does not matter, only that it was accepted.
-fn call_over_http(url: &str) -> TcpStream {
-    let body = json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "chain",
-            "arguments": {},
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
-            },
-        },
-    })
-    .to_string();
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-         Mcp-Method: tools/call\r\nMcp-Name: chain\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    stream
 }
 
 fn assert_each_key_once(ledger: &Path, count: usize) {
@@ -306,18 +269,13 @@ fn two_processes_on_one_store_finish_a_run_exactly_once() {
     let words = ["serve", file, "--stdio", "--store", store_text];
     let mut first = Running::start(onecall(home.path(), &words));
     let _second = Running::start(onecall(home.path(), &words));
-    let opening = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"0"}}}"#;
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"chain","arguments":{}}}"#;
-    let stdin = first.stdin.as_mut().unwrap();
-    writeln!(stdin, "{opening}").unwrap();
+    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "0" } });
+    first.write(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client }));
     first.line(|line| line.contains("\"id\":0"));
-    let stdin = first.stdin.as_mut().unwrap();
-    writeln!(
-        stdin,
-        r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#
-    )
-    .unwrap();
-    writeln!(stdin, "{call}").unwrap();
+    first.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let call = json!({ "name": "chain", "arguments": {} });
+    first.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call }));
     // Step two has begun, and waits before its effect: what is repeated acts for the first time.
     until("the second step", || {
         let shown = run(

@@ -1,7 +1,7 @@
 //! What the tests of the binary share: running it, serving with it, ending what was started.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -97,7 +97,7 @@ impl Running {
     }
 
     /// The first line that fits, among those to come.
-    pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn line(&self, mut fits: impl FnMut(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -106,6 +106,25 @@ impl Running {
                 return line;
             }
         }
+    }
+
+    /// SIGTERM: the process is asked to leave.
+    pub(crate) fn terminate(&self) {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(told.success());
+    }
+
+    /// Waits for the process to end by itself, and gives its exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        let status = until("the end of the process", || self.child.try_wait().unwrap());
+        status.code()
+    }
+
+    /// Writes one message to its standard input.
+    pub(crate) fn write(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("its input is open");
+        writeln!(stdin, "{message}").unwrap();
     }
 
     /// SIGKILL, and wait until the process is gone.
@@ -146,4 +165,20 @@ pub(crate) fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A file with these composite tools over the demo backend, whose effects are in `ledger.txt`. Gives its path.
+pub(crate) fn composite(home: &Path, tools: &str) -> String {
+    let ledger = home.join("ledger.txt");
+    let text = format!(
+        "name: demo\ngroupRef: demo\nincomingAuth: {{ type: anonymous }}\n\
+         outgoingAuth: {{ source: inline, default: {{ type: unauthenticated }} }}\n\
+         aggregation:\n  conflictResolution: prefix\n  conflictResolutionConfig: {{ prefixFormat: \"{{workload}}_\" }}\n\
+         backends:\n  - {{ name: demo, command: onecall, args: [demo, --ledger, \"{}\"] }}\n\
+         compositeTools:\n{tools}",
+        ledger.display()
+    );
+    let file = home.join("composite.yaml");
+    std::fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
 }

@@ -11,8 +11,8 @@ use onecall_runtime::sensitive::masked;
 const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
-    let journal = open(&args.store)?;
-    let stored = load(&*journal, &args.run).await?;
+    let journal = open(&args.one.store)?;
+    let stored = load(&*journal, &args.one.run).await?;
     let stored = if args.reveal { stored } else { masked(stored)? };
     let text = onecall_journal::export(stored, !args.reveal)?;
     print::out(text.trim_end());

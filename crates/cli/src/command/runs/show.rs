@@ -18,8 +18,8 @@ use serde_json::Value;
 const VALUE_CHARACTERS_MAX: usize = 160;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
-    let journal = open(&args.store)?;
-    let stored = look(&*journal, &args.run).await?;
+    let journal = open(&args.one.store)?;
+    let stored = look(&*journal, &args.one.run).await?;
     if args.events {
         return show_events(&stored.events, args.json);
     }

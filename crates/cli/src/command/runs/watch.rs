@@ -1,7 +1,7 @@
 //! `runs watch`: follows a run in the store, whichever process drives it.
 
 use super::{find, open};
-use crate::args::RunsWatchArgs;
+use crate::args::OneRunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::{print, wire};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// How often the store is looked at; the run may be driven by a process we cannot hear from.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(super) async fn run(args: RunsWatchArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
     let run = find(&*journal, &args.run).await?;
     let stop = wire::stop_on_signals();

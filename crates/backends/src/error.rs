@@ -1,9 +1,9 @@
 //! Why a backend cannot be reached and why a call did not end with a result. A tool that reports
-//! its own failure is a result, not an error.
+//! its own failure is a result, not an error. Which code a run sees is for those who run it.
 
 use std::time::Duration;
 
-use onecall_mcp::{RpcError, ShapeError, code};
+use onecall_mcp::{RpcError, ShapeError};
 
 use onecall_workflow::name::BackendName;
 
@@ -109,33 +109,6 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// `<category>.<word>`, with the categories of a failed run.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::UnknownBackend(_) => "transport.unknown_backend",
-            Self::Unavailable { .. } => "transport.unavailable",
-            Self::Timeout { .. } => "timeout.call",
-            Self::UnknownOutcome { .. } => "unknown_outcome.lost",
-            Self::Rpc { error, .. } => match error.code {
-                code::INVALID_PARAMS => "input.arguments",
-                code::METHOD_NOT_FOUND => "tool.method_not_found",
-                code::MISSING_CAPABILITY => "tool.needs_person",
-                code::URL_ELICITATION => "tool.needs_url",
-                _ => "tool.protocol",
-            },
-            Self::Denied { .. } => "denied.backend",
-            Self::Limit { .. } => "limit.result",
-            Self::ArgumentsTooLong { .. } => "limit.arguments",
-            Self::TooManyCallers { .. } => "limit.callers",
-            Self::Malformed { .. } => "transport.malformed",
-            Self::Stopped => "cancelled.shutdown",
-        }
-    }
-
-    pub fn category(&self) -> &'static str {
-        self.code().split('.').next().unwrap_or_default()
-    }
-
     /// The backend can have acted on the call.
     pub fn may_have_acted(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onecall_mcp::Era;
-use onecall_mcp::limits::ARGUMENTS_BYTES_MAX;
+use onecall_mcp::limits::{ARGUMENTS_BYTES_MAX, MESSAGE_BYTES_MAX};
 use onecall_workflow::name::BackendName;
 
 use crate::limits;
@@ -28,6 +28,8 @@ pub struct BackendOptions {
     pub max_in_flight: usize,
     /// Arguments of one call, in bytes of JSON.
     pub argument_bytes_max: usize,
+    /// Result of one call, in bytes of JSON. No message is longer, whatever this says.
+    pub result_bytes_max: usize,
     /// Connect at once, not at the first call.
     pub eager: bool,
     pub session: SessionScope,
@@ -156,6 +158,7 @@ impl BackendOptions {
             connect_timeout: limits::CONNECT_TIMEOUT_DEFAULT,
             max_in_flight: limits::IN_FLIGHT_DEFAULT,
             argument_bytes_max: ARGUMENTS_BYTES_MAX,
+            result_bytes_max: MESSAGE_BYTES_MAX,
             eager: false,
             session: SessionScope::Shared,
             era: None,

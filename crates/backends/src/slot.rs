@@ -141,10 +141,27 @@ impl Slot {
                 }
                 answer => answer,
             };
+            self.bounded(&answer)?;
             Ok((answer, took))
         };
         let done = within(after, asker.as_ref(), Box::pin(work)).await;
         self.judged(after, &sent, done)
+    }
+
+    /// A result that is longer than was agreed is not handed on.
+    fn bounded(&self, answer: &CallAnswer) -> Result<(), CallError> {
+        let options = &self.target.options;
+        let CallAnswer::Complete(result) = answer else {
+            return Ok(());
+        };
+        let (bytes, limit) = (result.raw().get().len(), options.result_bytes_max);
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(CallError::Limit {
+            backend: options.name.clone(),
+            what: format!("a result of {bytes} bytes, {limit} are allowed"),
+        })
     }
 
     /// One request that is no call, passed through as it is.

@@ -81,14 +81,8 @@ fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<S
     prefix.map(ToString::to_string)
 }
 
-/// Limits that are fixed so far.
-const FIXED_LIMITS: [&str; 5] = [
-    "result_bytes",
-    "text_bytes",
-    "run_bytes",
-    "events",
-    "operations",
-];
+/// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
+pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
 fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits {
     let mut read = |key, most| {
@@ -101,8 +95,12 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
         argument_bytes: read("argument_bytes", i64::MAX),
         body_bytes: read("body_bytes", i64::MAX),
         sessions: read("sessions", i64::MAX),
+        result_bytes: read("result_bytes", RESULT_BYTES_MAX),
+        text_bytes: read("text_bytes", i64::MAX),
+        run_bytes: read("run_bytes", i64::MAX),
+        events: read("events", i64::MAX),
+        operations: read("operations", i64::MAX),
     };
-    keys::warn_inert(&mut fields, "limits.", &FIXED_LIMITS, diagnostics);
     fields.finish(diagnostics);
     limits
 }

@@ -321,7 +321,7 @@ impl Merged {
             servers.insert(0, self.server);
         }
         for server in &mut servers {
-            server.argument_bytes_max = self.limits.argument_bytes;
+            server.limits = self.limits;
             for backend in &mut server.backends {
                 backend.max_in_flight = backend.max_in_flight.or(self.limits.in_flight);
             }

@@ -44,6 +44,16 @@ pub struct Limits {
     pub body_bytes: Option<usize>,
     /// Sessions of handshake clients.
     pub sessions: Option<usize>,
+    /// Result of one call, in bytes of JSON.
+    pub result_bytes: Option<usize>,
+    /// Text that one expression makes.
+    pub text_bytes: Option<usize>,
+    /// All values of one run.
+    pub run_bytes: Option<usize>,
+    /// Events of one run.
+    pub events: Option<usize>,
+    /// Operations of one expression.
+    pub operations: Option<usize>,
 }
 
 impl Limits {
@@ -55,6 +65,11 @@ impl Limits {
             argument_bytes: self.argument_bytes.or(other.argument_bytes),
             body_bytes: self.body_bytes.or(other.body_bytes),
             sessions: self.sessions.or(other.sessions),
+            result_bytes: self.result_bytes.or(other.result_bytes),
+            text_bytes: self.text_bytes.or(other.text_bytes),
+            run_bytes: self.run_bytes.or(other.run_bytes),
+            events: self.events.or(other.events),
+            operations: self.operations.or(other.operations),
         }
     }
 }
@@ -67,8 +82,7 @@ pub struct Server {
     pub workflows: Vec<Workflow>,
     pub aggregation: Aggregation,
     pub expose: Expose,
-    /// Arguments of one call, in bytes, where the configuration says another number.
-    pub argument_bytes_max: Option<usize>,
+    pub limits: Limits,
     /// The tools that workflows may be run on, as they were locked.
     pub lock: Option<Lock>,
     pub names: Names,

@@ -104,7 +104,7 @@ pub(crate) fn end_with_fault(state: &mut State, at: Timestamp) -> Vec<Event> {
 pub(crate) fn end_with(state: &mut State, at: Timestamp, failure: Failure) -> Vec<Event> {
     let mut decider = Decider {
         state,
-        evaluator: &PlanEvaluator,
+        evaluator: &PlanEvaluator::default(),
         now: at,
         events: Vec::new(),
     };
@@ -289,6 +289,7 @@ impl Decider<'_> {
             state: self.state,
             now: self.now,
             item: slot.item.map(|item| (slot.step, item)),
+            bounds: self.evaluator.limits().expression,
         }
     }
 

@@ -2,6 +2,7 @@
 //! that always errs, to show that folding a journal evaluates nothing.
 
 use crate::failure::{Code, Failure};
+use crate::limits::Limits;
 use onecall_workflow::coerce::Coercer;
 use onecall_workflow::evaluate::{self, Collection, Fault, FaultKind};
 use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
@@ -18,6 +19,10 @@ const MISFIT_CHARS_MAX: usize = 300;
 
 /// Evaluates what a workflow says over what a run has.
 pub trait Evaluator: Send + Sync + Debug {
+    /// What the run and each of its expressions may use.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
     fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure>;
     fn arguments(&self, call: &Call, tool: &BoundTool, scope: &dyn Scope)
     -> Result<Value, Failure>;
@@ -55,9 +60,15 @@ pub trait Evaluator: Send + Sync + Debug {
 
 /// The evaluator of crate `workflow`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PlanEvaluator;
+pub struct PlanEvaluator {
+    pub limits: Limits,
+}
 
 impl Evaluator for PlanEvaluator {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
     fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure> {
         evaluate::condition(condition, scope).map_err(|fault| failure("condition", &fault))
     }
@@ -93,7 +104,7 @@ impl Evaluator for PlanEvaluator {
         payload: &Value,
     ) -> Result<Value, Failure> {
         program
-            .transform(result, payload)
+            .transform(result, payload, self.limits.expression)
             .map_err(|fault| failure("transform", &fault))
     }
 

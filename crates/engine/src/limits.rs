@@ -1,10 +1,27 @@
-//! Limits of one run.
+//! Limits of one run: those that the configuration may change, and those that are fixed.
 
-/// Limit: events of one run; a run that decides more is aborted.
-pub const EVENTS_MAX: u64 = 50_000;
+use onecall_workflow::limits::Bounds;
 
-/// Limit: bytes of all values of one run; a run that holds more is aborted.
-pub const DATA_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What one run may use at most; a run that passes one of the first two is aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Events of one run.
+    pub events: u64,
+    /// Bytes of all values of one run.
+    pub data_bytes: u64,
+    /// What each of its expressions may use.
+    pub expression: Bounds,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            events: 50_000,
+            data_bytes: 256 * 1024 * 1024,
+            expression: Bounds::default(),
+        }
+    }
+}
 
 /// What is decided over a value of more bytes than this is decided away from the async threads.
 pub const EVALUATION_BYTES_MAX: u64 = 64 * 1024;

@@ -2,6 +2,7 @@
 
 use crate::identity::Timestamp;
 use crate::state::State;
+use onecall_workflow::limits::Bounds;
 use onecall_workflow::scope::{ItemView, RunView, Scope, StepView};
 use onecall_workflow::step::Action;
 use serde_json::Value;
@@ -13,6 +14,7 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// The loop step and the item, inside the body of a loop.
     pub item: Option<(u32, u32)>,
+    pub bounds: Bounds,
 }
 
 impl Scope for View<'_> {
@@ -75,5 +77,9 @@ impl Scope for View<'_> {
             value,
             index: u64::from(item),
         })
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.bounds
     }
 }

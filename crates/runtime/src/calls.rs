@@ -13,7 +13,7 @@ use onecall_backends::{
 pub use onecall_backends::{CallerToken, Progress, Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
-use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
+use onecall_engine::evaluate::Evaluator;
 use onecall_engine::event::What;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
@@ -393,7 +393,7 @@ async fn start(
         seed: rand::random(),
     };
     let at = now();
-    let evaluator: Arc<dyn Evaluator> = Arc::new(PlanEvaluator);
+    let evaluator: Arc<dyn Evaluator> = Arc::new(runtime.evaluator());
     let events = begin(&mut state, at, first, &evaluator).await;
     if durability != Durability::None {
         let new = NewRun {

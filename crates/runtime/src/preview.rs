@@ -5,7 +5,6 @@ use crate::publish::{PublishedWorkflow, Target};
 use crate::runtime::Runtime;
 use crate::world::now;
 use onecall_engine::decide::{Input, decide};
-use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::event::{Event, What};
 use onecall_engine::identity::RunId;
 use onecall_engine::state::State;
@@ -76,7 +75,7 @@ impl Runtime {
             input: Arc::new(input),
             seed: rand::random(),
         };
-        let mut decided = decide(&mut state, now(), start, &PlanEvaluator);
+        let mut decided = decide(&mut state, now(), start, &self.evaluator());
         decided.retain(|event| !matches!(event.what, What::RunStarted { .. }));
         Ok(Preview {
             plan,

@@ -156,7 +156,7 @@ impl Retry<'_> {
             },
         };
         let mut state = State::new(id.clone(), Arc::clone(&old.plan));
-        let events = decide(&mut state, at, repeat, &PlanEvaluator);
+        let events = decide(&mut state, at, repeat, &PlanEvaluator::default());
         let summary = &stored.summary;
         let new = NewRun {
             id: id.clone(),

@@ -18,7 +18,9 @@ use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::journal::{Journal, JournalError};
+use onecall_engine::limits::Limits;
 use onecall_workflow::catalog::Catalog;
+use onecall_workflow::limits::Bounds;
 use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
@@ -83,6 +85,7 @@ pub(crate) struct Content {
     names: Names,
     pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
+    limits: Limits,
     lock: Option<Lock>,
     /// What the store had of the backends' tools.
     pub(crate) kept: Kept,
@@ -95,6 +98,7 @@ impl Content {
             backends,
             kept: kept::load(journal, &identities).await,
             identities,
+            limits: limits_of_runs(&server.limits),
             lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
             names: server.names,
@@ -264,6 +268,13 @@ impl Runtime {
         self.inner.reloads.borrow().clone()
     }
 
+    /// Evaluates within the limits of the files.
+    pub(crate) fn evaluator(&self) -> PlanEvaluator {
+        PlanEvaluator {
+            limits: self.content().limits,
+        }
+    }
+
     pub(crate) fn surroundings(
         &self,
         durability: Durability,
@@ -272,7 +283,7 @@ impl Runtime {
     ) -> Surroundings {
         Surroundings {
             world: Arc::new(world),
-            evaluator: Arc::new(PlanEvaluator),
+            evaluator: Arc::new(self.evaluator()),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,
             observer,
@@ -316,11 +327,28 @@ fn catalog(content: &Content) -> Catalog {
     catalog
 }
 
+fn limits_of_runs(stated: &settings::Limits) -> Limits {
+    let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let usual = Limits::default();
+    Limits {
+        events: stated.events.map_or(usual.events, number),
+        data_bytes: stated.run_bytes.map_or(usual.data_bytes, number),
+        expression: Bounds {
+            text_bytes: stated.text_bytes.unwrap_or(usual.expression.text_bytes),
+            operations: stated
+                .operations
+                .map_or(usual.expression.operations, number),
+        },
+    }
+}
+
 fn backends_options(server: &settings::Server, program: Option<&Path>) -> Vec<BackendOptions> {
     let backends = server.backends.iter();
     let options = backends.map(|backend| {
         let mut own = backend_options(backend, program);
-        own.argument_bytes_max = server.argument_bytes_max.unwrap_or(own.argument_bytes_max);
+        let limits = &server.limits;
+        own.argument_bytes_max = limits.argument_bytes.unwrap_or(own.argument_bytes_max);
+        own.result_bytes_max = limits.result_bytes.unwrap_or(own.result_bytes_max);
         own
     });
     options.collect()

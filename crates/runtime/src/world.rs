@@ -212,69 +212,6 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onecall_mcp::{RpcError, ShapeError};
-
-    fn rpc(code: i64) -> CallError {
-        CallError::Rpc {
-            backend: BackendName::from("b"),
-            error: Box::new(RpcError::new(code, "no")),
-        }
-    }
-
-    /// What a backend does to a call, and the failure a run sees of it.
-    #[test]
-    fn every_way_a_call_fails_has_its_code() {
-        let backend = || BackendName::from("b");
-        let reason = || "no".to_owned();
-        let ways = [
-            (
-                CallError::Unavailable {
-                    backend: backend(),
-                    reason: reason(),
-                    retry_in: None,
-                },
-                "transport.unavailable",
-            ),
-            (
-                CallError::Malformed {
-                    backend: backend(),
-                    fault: ShapeError::NotJson(reason()),
-                },
-                "transport.protocol",
-            ),
-            (
-                CallError::Denied {
-                    backend: backend(),
-                    status: 403,
-                },
-                "denied.call",
-            ),
-            (
-                CallError::Limit {
-                    backend: backend(),
-                    what: reason(),
-                },
-                "limit.result",
-            ),
-            (
-                CallError::ArgumentsTooLong {
-                    backend: backend(),
-                    bytes: 2,
-                    limit: 1,
-                },
-                "limit.arguments",
-            ),
-            (rpc(-32602), "tool.arguments"),
-            (rpc(-32601), "tool.unknown"),
-            (rpc(-32603), "tool.protocol"),
-        ];
-        for (error, code) in ways {
-            let Outcome::Failed { failure, .. } = failed(&error) else {
-                panic!("{error} is no definite failure");
-            };
-            assert_eq!(failure.code.as_str(), code);
-        }
-    }
 
     #[test]
     fn what_was_sent_and_not_answered_is_unknown() {

@@ -6,7 +6,7 @@ pub(crate) mod tests;
 
 use crate::coerce::{self, Coercer};
 use crate::expression::{Expression, Piece, Program, ValueTemplate, kind_of};
-use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::Bounds;
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
@@ -97,7 +97,7 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
             let context = go.context(scope);
             match go
                 .template()
-                .value(Node::Object(&context), &go.render_options())?
+                .value(Node::Object(&context), &go.render_options(scope.bounds()))?
             {
                 GoEvaluated::Missing(span) => {
                     let read = go.text().get(span.range()).unwrap_or(go.text());
@@ -119,15 +119,15 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
         Program::Text(text) => Ok(text.clone()),
         Program::Path(path) => match value(expression, scope)? {
             Found::Missing(_) => Err(missing(&path.to_string())),
-            Found::Value(value) => Ok(as_text(&value)),
+            Found::Value(value) => bounded(as_text(&value), scope.bounds()),
         },
-        Program::Jq(jq) => Ok(as_text(&jq.evaluate(scope)?)),
+        Program::Jq(jq) => bounded(as_text(&jq.evaluate(scope)?), scope.bounds()),
         Program::Mixed(pieces) => mixed(pieces, scope),
         Program::Go(go) => {
             let context = go.context(scope);
             let rendered = go
                 .template()
-                .render(Node::Object(&context), &go.render_options())?;
+                .render(Node::Object(&context), &go.render_options(scope.bounds()))?;
             if let (Some(span), false) = (rendered.missing.first(), go.options().go_missing) {
                 return Err(missing(go.text().get(span.range()).unwrap_or(go.text())));
             }
@@ -148,12 +148,18 @@ fn mixed(pieces: &[Piece], scope: &dyn Scope) -> Result<String, Fault> {
             Piece::Text(text) => whole.push_str(text),
             Piece::Value(expression) => whole.push_str(&text(expression, scope)?),
         }
-        if whole.len() > TEXT_BYTES_MAX {
-            let message = format!("the text is longer than {TEXT_BYTES_MAX} bytes");
-            return Err(Fault::new(FaultKind::Limit, message));
-        }
+        whole = bounded(whole, scope.bounds())?;
     }
     Ok(whole)
+}
+
+fn bounded(text: String, bounds: Bounds) -> Result<String, Fault> {
+    let limit = bounds.text_bytes;
+    if text.len() > limit {
+        let message = format!("the text is longer than {limit} bytes");
+        return Err(Fault::new(FaultKind::Limit, message));
+    }
+    Ok(text)
 }
 
 /// Strings as they are, numbers as templates print them, everything else as compact JSON.

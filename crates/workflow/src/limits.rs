@@ -8,8 +8,32 @@ pub const OUTPUT_DEPTH_MAX: usize = 10;
 pub(crate) const LABELS_MAX: usize = 8;
 /// Rounds of following `$ref` and combinators when a schema is asked about one property.
 pub(crate) const SCHEMA_DEPTH_MAX: usize = 64;
-/// Bytes of text that one expression makes of its pieces.
-pub(crate) const TEXT_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// What one expression may use when it is evaluated. The configuration may say other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of the text it makes.
+    pub text_bytes: usize,
+    /// Operations of a template. A step of jq does the work of two.
+    pub operations: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            text_bytes: 10 * 1024 * 1024,
+            operations: 1_000_000,
+        }
+    }
+}
+
+impl Bounds {
+    /// Steps of one run of a jq program. Work on long texts counts as many steps.
+    pub fn jq_steps(self) -> u64 {
+        self.operations.div_ceil(2)
+    }
+}
+
 /// Bytes of one jq program.
 pub const JQ_CODE_BYTES_MAX: usize = 8 * 1024;
 /// Brackets of one jq program inside of each other.
@@ -18,8 +42,6 @@ pub const JQ_BRACKETS_MAX: usize = 200;
 pub const JQ_TOKENS_MAX: usize = 2_000;
 /// Faults that are told of one jq program.
 pub(crate) const JQ_FAULTS_MAX: usize = 8;
-/// Steps of one run of a jq program. Work on long texts counts as many steps.
-pub const JQ_STEPS_MAX: u64 = 500_000;
 /// Bytes of the values that a running jq program holds, beyond what it reads.
 pub const JQ_MEMORY_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// Depth of a value that a jq program makes; deeper ones could not be read back from a store.

@@ -1,5 +1,6 @@
 //! What an expression can see of a run. The engine implements it over its state; nothing is copied to build it.
 
+use crate::limits::Bounds;
 use serde_json::Value;
 
 /// The outside of every expression: parameters, earlier steps, the current loop item, the run.
@@ -11,6 +12,10 @@ pub trait Scope {
     fn run(&self) -> RunView<'_>;
     /// The current item, inside the body of a loop.
     fn item(&self) -> Option<ItemView<'_>>;
+    /// What the expression may use.
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

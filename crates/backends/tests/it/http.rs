@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::faulty::{Reply, Seen, Server, answer, done, modern};
-use crate::world::{PATIENCE, call, client_info, complete, start};
+use crate::world::{PATIENCE, call, client_info, complete, start, way};
 
 /// The demo on a port of its own, until the guard is dropped.
 async fn demo(options: onecall_demo::Options) -> (String, DropGuard) {
@@ -51,7 +51,7 @@ async fn the_demo_is_called_in_both_eras() {
             .unwrap();
         assert_eq!(added.structured(), Some(&json!({ "sum": 3.5 })));
         let unknown = call(&backends, name, "nope", json!({})).await.unwrap_err();
-        assert_eq!(unknown.code(), "input.arguments");
+        assert_eq!(way(&unknown), "Rpc -32602");
         // `region` must arrive in a header as well, or the demo refuses.
         let note = json!({ "id": "n1", "region": "Zürich" });
         let fetched = call(&backends, name, "fetch", note).await.unwrap();
@@ -290,12 +290,12 @@ async fn a_forgotten_session_is_opened_again_once_for_all_calls() {
 
 type Fault = Box<dyn Fn(&Seen) -> Reply + Send + Sync>;
 
-/// The code that a call to this server ends with. A healthy backend is called beside it.
+/// The way in which a call to this server ends. A healthy backend is called beside it.
 async fn outcome_of((fault, code, reply): (&'static str, &'static str, Fault)) {
     let server = Server::start(modern(reply)).await;
     let healthy = Server::start(modern(done)).await;
     let mut faulty = http("faulty", &server.url, None);
-    if code == "timeout.call" {
+    if code == "Timeout" {
         faulty.call_timeout = Duration::from_millis(500);
     }
     let backends = start(vec![faulty, http("healthy", &healthy.url, None)]);
@@ -306,7 +306,7 @@ async fn outcome_of((fault, code, reply): (&'static str, &'static str, Fault)) {
     );
     good.unwrap();
     backends.shutdown().await;
-    let ended = bad.map_or_else(|error| error.code(), |_| "fine");
+    let ended = bad.map_or_else(|error| way(&error), |_| "fine".to_owned());
     assert_eq!(ended, code, "{fault}");
     let row = format!("{fault:<32} {code:<24} other backends answered\n");
     std::io::Write::write_all(&mut std::io::stdout(), row.as_bytes()).unwrap();
@@ -395,62 +395,54 @@ async fn every_fault_has_its_name_and_touches_nobody_else() {
     let faults: Vec<(&str, &str, Fault)> = vec![
         (
             "garbage",
-            "unknown_outcome.lost",
+            "UnknownOutcome",
             raw(b"\x00\x01nonsense\r\n\r\n".to_vec()),
         ),
-        (
-            "dies before the head",
-            "unknown_outcome.lost",
-            raw(Vec::new()),
-        ),
+        ("dies before the head", "UnknownOutcome", raw(Vec::new())),
         (
             "closes after the head",
-            "unknown_outcome.lost",
+            "UnknownOutcome",
             raw(json_head("content-length: 50")),
         ),
-        ("stream without answer", "unknown_outcome.lost", comment),
-        ("server error", "unknown_outcome.lost", status(502)),
-        ("busy", "unknown_outcome.lost", status(503)),
-        ("slow request", "unknown_outcome.lost", status(408)),
-        ("slow gateway", "unknown_outcome.lost", status(504)),
+        ("stream without answer", "UnknownOutcome", comment),
+        ("server error", "UnknownOutcome", status(502)),
+        ("busy", "UnknownOutcome", status(503)),
+        ("slow request", "UnknownOutcome", status(408)),
+        ("slow gateway", "UnknownOutcome", status(504)),
         (
             "no JSON-RPC",
-            "unknown_outcome.lost",
+            "UnknownOutcome",
             Box::new(|_| Reply::Json(200, Vec::new(), json!("x"))),
         ),
-        ("wrong id", "unknown_outcome.lost", Box::new(wrong_id)),
+        ("wrong id", "UnknownOutcome", Box::new(wrong_id)),
         (
             "unknown result type",
-            "transport.malformed",
+            "Malformed",
             result(json!({ "resultType": "later" })),
         ),
         (
             "100 MB announced",
-            "limit.result",
+            "Limit",
             raw(json_head("content-length: 100000000")),
         ),
         (
             "endless body",
-            "limit.result",
+            "Limit",
             endless("application/json", vec![b' '; 65536]),
         ),
-        ("endless events", "limit.result", endless(events, note)),
-        (
-            "endless event",
-            "limit.result",
-            endless(events, vec![b'x'; 65536]),
-        ),
-        ("deep JSON", "limit.result", Box::new(deep)),
+        ("endless events", "Limit", endless(events, note)),
+        ("endless event", "Limit", endless(events, vec![b'x'; 65536])),
+        ("deep JSON", "Limit", Box::new(deep)),
         (
             "huge header",
-            "limit.result",
+            "Limit",
             raw(json_head(&format!("x: {}", "y".repeat(2_000_000)))),
         ),
-        ("slow drip", "timeout.call", Box::new(|_| Reply::Drip)),
-        ("never answers", "timeout.call", Box::new(|_| Reply::Hang)),
-        ("redirect", "transport.unavailable", Box::new(redirect)),
-        ("too many", "transport.unavailable", status(429)),
-        ("forbidden", "denied.backend", status(403)),
+        ("slow drip", "Timeout", Box::new(|_| Reply::Drip)),
+        ("never answers", "Timeout", Box::new(|_| Reply::Hang)),
+        ("redirect", "Unavailable", Box::new(redirect)),
+        ("too many", "Unavailable", status(429)),
+        ("forbidden", "Denied", status(403)),
         ("answers twice", "fine", Box::new(twice)),
         ("asks what nobody asked for", "fine", Box::new(meddles)),
     ];
@@ -462,8 +454,8 @@ async fn nobody_at_the_address_is_known_not_to_have_acted() {
     let backends = start(vec![http("gone", "http://127.0.0.1:1/mcp", None)]);
     let error = call(&backends, "gone", "do", json!({})).await.unwrap_err();
     assert_eq!(
-        (error.code(), error.may_have_acted()),
-        ("transport.unavailable", false)
+        (way(&error).as_str(), error.may_have_acted()),
+        ("Unavailable", false)
     );
     backends.shutdown().await;
 }

@@ -5,7 +5,7 @@ use onecall_mcp::Era;
 use serde_json::json;
 
 use crate::faulty::{Reply, Server, answer, done, modern};
-use crate::world::{PATIENCE, call, start, stdio};
+use crate::world::{PATIENCE, call, start, stdio, way};
 
 #[tokio::test]
 async fn lists_and_updates_are_told_in_both_eras() {
@@ -54,7 +54,7 @@ async fn a_subscription_outlives_its_connection() {
     let mut next = async || tokio::time::timeout(PATIENCE, updates.recv()).await;
     assert_eq!(&*next().await.unwrap().unwrap().uri, "x://1");
     let died = call(&backends, "news", "do", json!({})).await.unwrap_err();
-    assert_eq!(died.code(), "unknown_outcome.lost");
+    assert_eq!(way(&died), "UnknownOutcome");
     assert_eq!(&*next().await.unwrap().unwrap().uri, "x://1");
     assert_eq!(backends.status()[0].connects, 2);
     backends.shutdown().await;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::world::{PATIENCE, call, start};
+use crate::world::{PATIENCE, call, start, way};
 
 type Streams = Arc<Mutex<Vec<mpsc::UnboundedSender<String>>>>;
 
@@ -120,15 +120,15 @@ async fn a_refused_message_ends_its_call_at_once() {
     let (url, serving) = server().await;
     let backends = start(vec![sse(&url)]);
     for (tool, code) in [
-        ("denied", "denied.backend"),
-        ("wrong", "transport.unavailable"),
-        ("busy", "unknown_outcome.lost"),
-        ("refused", "input.arguments"),
-        ("long", "limit.result"),
-        ("forgotten", "transport.unavailable"),
+        ("denied", "Denied"),
+        ("wrong", "Unavailable"),
+        ("busy", "UnknownOutcome"),
+        ("refused", "Rpc -32602"),
+        ("long", "Limit"),
+        ("forgotten", "Unavailable"),
     ] {
         let ended = call(&backends, "b", tool, json!({})).await.unwrap_err();
-        assert_eq!(ended.code(), code, "{tool}: {ended}");
+        assert_eq!(way(&ended), code, "{tool}: {ended}");
         // A connection that is of no use any more is replaced.
         call(&backends, "b", "do", json!({})).await.unwrap();
     }
@@ -147,8 +147,8 @@ async fn a_refused_message_ends_its_call_at_once() {
     };
     let refused = tokio::time::timeout(PATIENCE, refused).await.unwrap();
     assert_eq!(
-        (refused.code(), refused.may_have_acted()),
-        ("transport.unavailable", false)
+        (way(&refused).as_str(), refused.may_have_acted()),
+        ("Unavailable", false)
     );
     backends.shutdown().await;
 }

@@ -10,7 +10,7 @@ use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::world::{PATIENCE, call, complete, start, stdio};
+use crate::world::{PATIENCE, call, complete, start, stdio, way};
 
 fn revision(backends: &onecall_backends::Backends, index: usize) -> Option<&'static str> {
     backends.status()[index].revision
@@ -37,7 +37,7 @@ async fn the_demo_is_called_in_both_eras() {
             .unwrap();
         assert!(failed.is_error() && failed.error_text() == "no");
         let unknown = call(&backends, name, "nope", json!({})).await.unwrap_err();
-        assert_eq!(unknown.code(), "input.arguments");
+        assert_eq!(way(&unknown), "Rpc -32602");
     }
     assert_eq!(
         (revision(&backends, 0), revision(&backends, 1)),
@@ -77,7 +77,7 @@ async fn every_page_of_a_list_is_read() {
 async fn a_child_that_dies_in_a_call_leaves_an_unknown_outcome_and_is_restarted() {
     let backends = start(vec![stdio("dies", &["dies"]), stdio("demo", &["demo"])]);
     let lost = call(&backends, "dies", "do", json!({})).await.unwrap_err();
-    assert_eq!(lost.code(), "unknown_outcome.lost");
+    assert_eq!(way(&lost), "UnknownOutcome");
     let text = lost.to_string();
     assert!(
         text.contains("exit status: 3") && text.contains("out of luck"),
@@ -88,7 +88,7 @@ async fn a_child_that_dies_in_a_call_leaves_an_unknown_outcome_and_is_restarted(
         .await
         .unwrap();
     let again = call(&backends, "dies", "do", json!({})).await.unwrap_err();
-    assert_eq!(again.code(), "unknown_outcome.lost");
+    assert_eq!(way(&again), "UnknownOutcome");
     assert_eq!(backends.status()[0].connects, 2);
     backends.shutdown().await;
 }
@@ -99,8 +99,8 @@ async fn a_child_that_cannot_start_fails_calls_that_were_never_sent() {
     let backends = start(vec![stdio("crash", &["crash"]), missing]);
     let crashed = call(&backends, "crash", "do", json!({})).await.unwrap_err();
     assert_eq!(
-        (crashed.code(), crashed.may_have_acted()),
-        ("transport.unavailable", false)
+        (way(&crashed).as_str(), crashed.may_have_acted()),
+        ("Unavailable", false)
     );
     assert!(
         crashed.to_string().contains("cannot read the settings"),
@@ -209,7 +209,7 @@ async fn a_modern_question_comes_back_and_is_answered_by_calling_again() {
     let name = BackendName::from("demo");
     let mut ask = Call::new("ask", json!({ "question": "why?" }));
     let refused = complete(backends.call(&name, ask.clone()).await).unwrap_err();
-    assert_eq!(refused.code(), "tool.needs_person");
+    assert_eq!(way(&refused), "Rpc -32021");
     ask.takes = Takes::ALL;
     let answer = backends.call(&name, ask.clone()).await.unwrap();
     let CallAnswer::InputRequired(asked) = answer else {
@@ -342,7 +342,7 @@ async fn a_child_that_reads_no_more_is_started_again() {
     options.grace = Duration::ZERO;
     let backends = start(vec![options]);
     let lost = call(&backends, "b", "do", json!({})).await.unwrap_err();
-    assert_eq!(lost.code(), "unknown_outcome.lost");
+    assert_eq!(way(&lost), "UnknownOutcome");
     assert!(lost.to_string().contains("takes no more input"), "{lost}");
     let restarted = async {
         while backends.status()[0].connects < 2 {
@@ -376,7 +376,7 @@ async fn a_child_that_falls_silent_is_suspended_then_restarted() {
         assert!(last.contains("answers neither calls nor"), "{last}");
         let began = Instant::now();
         let refused = call(&backends, "hung", "do", json!({})).await.unwrap_err();
-        assert_eq!(refused.code(), "transport.unavailable");
+        assert_eq!(way(&refused), "Unavailable");
         assert!(
             began.elapsed() < Duration::from_millis(40),
             "{:?}",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::faulty::{Reply, Seen, Server, answer};
-use crate::world::{PATIENCE, complete, start};
+use crate::world::{PATIENCE, complete, start, way};
 
 fn reply(seen: &Seen, result: Value) -> Reply {
     Reply::Json(200, Vec::new(), answer(seen, "result", result))
@@ -148,7 +148,7 @@ async fn a_task_that_asks_is_answered_through_its_caller() {
     // Without somebody to ask, the task is cancelled and the call says why.
     given.lock().unwrap().clear();
     let refused = backends.call(&name(), Call::new("do", json!({}))).await;
-    assert_eq!(refused.unwrap_err().code(), "tool.needs_person");
+    assert_eq!(way(&refused.unwrap_err()), "Rpc -32021");
     assert!(server.methods().contains(&"tasks/cancel".to_owned()));
     backends.shutdown().await;
 }
@@ -188,7 +188,7 @@ async fn a_caller_that_leaves_cancels_the_task() {
     let mut short = Call::new("do", json!({}));
     short.timeout = Some(Duration::from_millis(100));
     let late = backends.call(&name(), short).await.unwrap_err();
-    assert_eq!(late.code(), "timeout.call");
+    assert_eq!(way(&late), "Timeout");
     backends.shutdown().await;
 }
 
@@ -197,9 +197,9 @@ async fn a_task_that_is_gone_or_failed_has_its_named_outcome() {
     for (answer_to_get, code) in [
         (
             json!({ "code": -32602, "message": "no such task" }),
-            "unknown_outcome.lost",
+            "UnknownOutcome",
         ),
-        (Value::Null, "tool.protocol"),
+        (Value::Null, "Rpc -1"),
     ] {
         let server = Server::start(move |seen| {
             if let Some(reply) = opened(seen) {
@@ -222,7 +222,7 @@ async fn a_task_that_is_gone_or_failed_has_its_named_outcome() {
         .await;
         let backends = start(vec![http(&server.url)]);
         let failed = backends.call(&name(), Call::new("do", json!({}))).await;
-        assert_eq!(failed.unwrap_err().code(), code);
+        assert_eq!(way(&failed.unwrap_err()), code);
         backends.shutdown().await;
     }
 }
@@ -253,7 +253,7 @@ async fn a_task_that_may_not_be_asked_for_any_more_has_an_unknown_outcome() {
         .await;
         let backends = start(vec![http(&server.url)]);
         let failed = backends.call(&name(), Call::new("do", json!({}))).await;
-        assert_eq!(failed.unwrap_err().code(), "unknown_outcome.lost");
+        assert_eq!(way(&failed.unwrap_err()), "UnknownOutcome");
         backends.shutdown().await;
     }
 }

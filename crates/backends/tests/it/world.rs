@@ -56,3 +56,15 @@ pub(crate) fn complete(answer: Result<CallAnswer, CallError>) -> Result<CallOutp
         other => panic!("not complete: {other:?}"),
     }
 }
+
+/// The name of the way in which a call failed; a protocol error has its number too.
+pub(crate) fn way(error: &CallError) -> String {
+    match error {
+        CallError::Rpc { error, .. } => format!("Rpc {}", error.code),
+        other => {
+            let shown = format!("{other:?}");
+            let end = shown.find(|sign: char| !sign.is_alphanumeric());
+            shown[..end.unwrap_or(shown.len())].to_owned()
+        }
+    }
+}

@@ -4,6 +4,7 @@ use super::Shape::{
     Any, Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
 };
 use super::{Effect, Part, acts, free, key, needed, plain, refused, warned};
+use crate::onecall::RESULT_BYTES_MAX;
 
 /// How other programs spell the transports.
 const TRANSPORTS: &[&str] = &["stdio", "sse", "http", "streamable-http", "streamable_http"];
@@ -43,11 +44,11 @@ pub(super) const PARTS: &[Part] = &[
             acts("argument_bytes", Whole(1, i64::MAX)),
             acts("body_bytes", Whole(1, i64::MAX)),
             acts("sessions", Whole(1, i64::MAX)),
-            warned("result_bytes"),
-            warned("text_bytes"),
-            warned("run_bytes"),
-            warned("events"),
-            warned("operations"),
+            acts("result_bytes", Whole(1, RESULT_BYTES_MAX)),
+            acts("text_bytes", Whole(1, i64::MAX)),
+            acts("run_bytes", Whole(1, i64::MAX)),
+            acts("events", Whole(1, i64::MAX)),
+            acts("operations", Whole(1, i64::MAX)),
         ],
     ),
     Part {

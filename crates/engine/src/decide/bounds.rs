@@ -4,7 +4,6 @@ use super::Decider;
 use crate::event::{End, What};
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot};
-use crate::limits::{DATA_BYTES_MAX, EVENTS_MAX};
 use crate::usage::{Cost, Usage};
 use onecall_workflow::policy::Budget;
 use serde_json::Value;
@@ -88,13 +87,16 @@ impl Decider<'_> {
     }
 
     pub(super) fn overgrown(&self) -> Option<Failure> {
-        if self.state.events > EVENTS_MAX {
-            let message = format!("the run has more than {EVENTS_MAX} events");
+        let limits = self.evaluator.limits();
+        if self.state.events > limits.events {
+            let message = format!("the run has more than {} events", limits.events);
             return Some(Failure::new(Code::LimitEvents, message));
         }
-        (self.state.data_bytes > DATA_BYTES_MAX).then(|| {
-            let mebibytes = DATA_BYTES_MAX / (1024 * 1024);
-            let message = format!("the run holds more than {mebibytes} MiB of data");
+        (self.state.data_bytes > limits.data_bytes).then(|| {
+            let message = format!(
+                "the run holds more than {} bytes of data",
+                limits.data_bytes
+            );
             Failure::new(Code::LimitData, message)
         })
     }

@@ -44,6 +44,7 @@ impl Decider<'_> {
             state: self.state,
             now: self.now,
             item: None,
+            bounds: self.evaluator.limits().expression,
         }
     }
 

@@ -6,8 +6,9 @@ use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::event::{End, Outcome};
 use onecall_engine::failure::Code;
 use onecall_engine::identity::{RunId, Slot, Timestamp};
-use onecall_engine::limits::{DATA_BYTES_MAX, EVENTS_MAX};
+use onecall_engine::limits::Limits;
 use onecall_engine::state::State;
+use onecall_workflow::limits::Bounds;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -19,8 +20,18 @@ fn started(names: &[&str]) -> State {
     state
 }
 
+const LIMITS: Limits = Limits {
+    events: 200,
+    data_bytes: 40_000,
+    expression: Bounds {
+        text_bytes: 1_000,
+        operations: 1_000,
+    },
+};
+
 fn feed(state: &mut State, input: Input) {
-    decide(state, Timestamp::from_millis(1), input, &PlanEvaluator);
+    let evaluator = PlanEvaluator { limits: LIMITS };
+    decide(state, Timestamp::from_millis(1), input, &evaluator);
 }
 
 fn code(state: &State) -> Option<Code> {
@@ -34,7 +45,7 @@ fn code(state: &State) -> Option<Code> {
 fn a_run_ends_when_it_holds_too_much_data() {
     let names = ["a", "b", "c", "d", "e"];
     let mut state = started(&names);
-    let quarter = usize::try_from(DATA_BYTES_MAX / 4).unwrap() - 1_000;
+    let quarter = usize::try_from(LIMITS.data_bytes / 4).unwrap() - 1_000;
     let text = "x".repeat(quarter);
     let result = Arc::new(json!({ "structuredContent": { "text": text } }));
     for step in 0..5 {
@@ -51,7 +62,7 @@ fn a_run_ends_when_it_holds_too_much_data() {
 fn a_run_ends_when_it_has_too_many_events() {
     let mut state = started(&["a"]);
     while state.end.is_none() {
-        assert!(state.events <= EVENTS_MAX);
+        assert!(state.events <= LIMITS.events);
         // An answer nobody waits for is noted, which is an event.
         let call = Slot::of_step(0).attempt(7);
         let outcome = Outcome::Returned(Arc::new(json!({})));

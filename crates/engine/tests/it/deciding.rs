@@ -42,7 +42,9 @@ async fn a_large_evaluation_does_not_hold_up_other_runs() {
     let at_once = Tool::Answers(Duration::ZERO);
     let mut small = Setting::new(&[("a", at_once), ("b", at_once)]);
     let large = tokio::spawn(large.drive(steps(), Arc::new(slow)));
-    let small = small.drive(steps(), Arc::new(PlanEvaluator)).await;
+    let small = small
+        .drive(steps(), Arc::new(PlanEvaluator::default()))
+        .await;
     assert!(matches!(end_of(small.unwrap()), End::Completed { .. }));
     let_go.send(()).unwrap();
     let end = end_of(large.await.unwrap().unwrap());
@@ -132,7 +134,9 @@ async fn a_failure_that_is_continued_is_logged() {
     let mut continued = call("a", &[]);
     continued.on_error = OnError::CONTINUE;
     let steps = plan(vec![continued, call("b", &["a"])]);
-    let stopped = setting.drive(steps, Arc::new(PlanEvaluator)).await;
+    let stopped = setting
+        .drive(steps, Arc::new(PlanEvaluator::default()))
+        .await;
     assert!(matches!(end_of(stopped.unwrap()), End::Failed { .. }));
     drop(guard);
     let warnings = warnings.0.lock().unwrap();

@@ -68,7 +68,7 @@ impl Setting {
     }
 
     pub(crate) async fn run(&mut self, steps: Vec<Step>) -> Stopped {
-        self.drive(plan(steps), Arc::new(PlanEvaluator))
+        self.drive(plan(steps), Arc::new(PlanEvaluator::default()))
             .await
             .unwrap()
     }
@@ -183,8 +183,10 @@ async fn a_timed_out_call_is_dropped_while_the_run_goes_on() {
     let mut slow = call("slow", &[]);
     slow.timeout = Some(2 * SECOND);
     slow.on_error = onecall_workflow::policy::OnError::CONTINUE;
-    let driving =
-        tokio::spawn(setting.drive(plan(vec![slow, call("b", &[])]), Arc::new(PlanEvaluator)));
+    let driving = tokio::spawn(setting.drive(
+        plan(vec![slow, call("b", &[])]),
+        Arc::new(PlanEvaluator::default()),
+    ));
     tokio::time::sleep(3 * SECOND).await;
     assert_eq!(setting.world.dropped.load(Ordering::SeqCst), 1);
     assert!(matches!(
@@ -197,7 +199,7 @@ async fn a_timed_out_call_is_dropped_while_the_run_goes_on() {
 async fn a_run_whose_handle_is_gone_is_abandoned() {
     let mut setting = Setting::new(&[("slow", Tool::Never)]);
     let slow = plan(vec![call("slow", &[])]);
-    let driving = tokio::spawn(setting.drive(slow, Arc::new(PlanEvaluator)));
+    let driving = tokio::spawn(setting.drive(slow, Arc::new(PlanEvaluator::default())));
     tokio::time::sleep(SECOND).await;
     let Setting { sender, world, .. } = setting;
     drop(sender);
@@ -232,7 +234,7 @@ async fn a_panic_in_one_run_ends_that_run_only() {
     let mut bad = Setting::new(&tools);
     let mut good = Setting::new(&tools);
     let bad_run = bad.drive(steps(), panicking());
-    let good_run = good.drive(steps(), Arc::new(PlanEvaluator));
+    let good_run = good.drive(steps(), Arc::new(PlanEvaluator::default()));
     let (bad_end, good_end) = tokio::join!(bad_run, good_run);
     assert!(matches!(end_of(good_end.unwrap()), End::Completed { .. }));
     let End::Failed { failure, partial } = end_of(bad_end.unwrap()) else {

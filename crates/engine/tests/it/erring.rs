@@ -98,8 +98,13 @@ fn a_run_goes_on_under_an_evaluator_that_always_errs_up_to_its_next_decision() {
     let mut first = State::new(RunId::new("run"), Arc::clone(&plan));
     let input = Arc::new(json!({}));
     let start = Input::Start { input, seed: 1 };
-    let mut events = decide(&mut first, at(0), start, &PlanEvaluator);
-    events.extend(decide(&mut first, at(1), returned(0, 0), &PlanEvaluator));
+    let mut events = decide(&mut first, at(0), start, &PlanEvaluator::default());
+    events.extend(decide(
+        &mut first,
+        at(1),
+        returned(0, 0),
+        &PlanEvaluator::default(),
+    ));
 
     let mut state = read_back(plan, &events);
     assert_eq!(state.image(), first.image());

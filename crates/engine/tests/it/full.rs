@@ -45,7 +45,9 @@ async fn a_run_whose_events_do_not_fit_ends_and_says_why() {
 async fn a_run_whose_end_does_not_fit_either_stays_as_it_is_stored() {
     let mut setting = setting(&[1, 2]);
     let steps = vec![call("a", &[]), call("b", &["a"])];
-    let driven = setting.drive(plan(steps), Arc::new(PlanEvaluator)).await;
+    let driven = setting
+        .drive(plan(steps), Arc::new(PlanEvaluator::default()))
+        .await;
     assert!(matches!(driven, Err(JournalError::Full(_))), "{driven:?}");
     assert_eq!(
         setting.journal.kinds(),
@@ -58,7 +60,10 @@ async fn a_run_whose_end_does_not_fit_either_stays_as_it_is_stored() {
 async fn nothing_is_called_for_a_run_that_cannot_be_stored() {
     let mut setting = setting(&[0, 1]);
     let driven = setting
-        .drive(plan(vec![call("a", &[])]), Arc::new(PlanEvaluator))
+        .drive(
+            plan(vec![call("a", &[])]),
+            Arc::new(PlanEvaluator::default()),
+        )
         .await;
     assert!(matches!(driven, Err(JournalError::Full(_))), "{driven:?}");
     assert_eq!(setting.world.calls.load(Ordering::SeqCst), 0);

@@ -24,7 +24,7 @@ fn feed(state: &mut State, seconds: u64, input: Input) -> Vec<Event> {
         state,
         Timestamp::from_millis(seconds * 1_000),
         input,
-        &PlanEvaluator,
+        &PlanEvaluator::default(),
     )
 }
 

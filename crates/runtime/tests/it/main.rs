@@ -1,6 +1,8 @@
 //! The runtime over a store in memory: what it does with runs that others left behind.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod codes;
+mod limits;
 mod names;
 mod offers;
 mod refused;

@@ -71,9 +71,11 @@ pub(crate) fn options(server: Server, journal: Arc<dyn Journal>) -> Options {
 
 /// A runtime of this configuration, with a store of its own.
 pub(crate) async fn start(text: &str) -> Runtime {
+    start_server(server(text)).await
+}
+
+pub(crate) async fn start_server(server: Server) -> Runtime {
     let store = MemoryStore::new(Retention::default());
     let journal = Arc::new(store.open(now(), LEASE));
-    Runtime::start(options(server(text), journal))
-        .await
-        .unwrap()
+    Runtime::start(options(server, journal)).await.unwrap()
 }

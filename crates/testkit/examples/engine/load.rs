@@ -174,7 +174,7 @@ pub(crate) fn surroundings(
 ) -> Surroundings {
     Surroundings {
         world,
-        evaluator: Arc::new(PlanEvaluator),
+        evaluator: Arc::new(PlanEvaluator::default()),
         journal,
         durability,
         observer: Arc::new(Nobody),

@@ -123,7 +123,7 @@ async fn stored_run(
     durability: Durability,
     world: Arc<Instantly>,
 ) -> Result<Stopped, Failed> {
-    let evaluator: Arc<dyn Evaluator> = Arc::new(PlanEvaluator);
+    let evaluator: Arc<dyn Evaluator> = Arc::new(PlanEvaluator::default());
     let mut state = State::new(run, Arc::clone(plan));
     let first = load::start(load::input());
     let events = begin(&mut state, load::NOW, first, &evaluator).await;
@@ -230,14 +230,19 @@ async fn half_done(plan: &Arc<Plan>, run: RunId, journal: &dyn Journal) -> Resul
         &mut state,
         load::NOW,
         load::start(load::input()),
-        &PlanEvaluator,
+        &PlanEvaluator::default(),
     );
     while let Some(call) = state.calls.keys().next().copied()
         && (call.step as usize) + 1 < STEPS
     {
         let outcome = onecall_engine::event::Outcome::Returned(load::answer());
         let ended = Input::Ended { call, outcome };
-        events.extend(decide(&mut state, load::NOW, ended, &PlanEvaluator));
+        events.extend(decide(
+            &mut state,
+            load::NOW,
+            ended,
+            &PlanEvaluator::default(),
+        ));
     }
     let new = new_run(&state, Durability::Async);
     Ok(journal.create(new, events).await?)
@@ -265,7 +270,7 @@ async fn take_up(journal: &dyn Journal, now: Timestamp) -> Result<u64, Failed> {
             for event in &stored.events {
                 evolve(&mut state, event);
             }
-            decide(&mut state, now, Input::Resume, &PlanEvaluator);
+            decide(&mut state, now, Input::Resume, &PlanEvaluator::default());
             resumed += u64::from(state.calls.len() == 1);
         }
     }

@@ -64,11 +64,11 @@ fn decided(plan: &Arc<Plan>, input: &Value, runs: u64) -> Result<Took, &'static 
         for _ in 0..runs {
             let mut state = State::new(RunId::new("run"), Arc::clone(plan));
             let start = load::start(input.clone());
-            decide(&mut state, load::NOW, start, &PlanEvaluator);
+            decide(&mut state, load::NOW, start, &PlanEvaluator::default());
             while let Some(call) = state.calls.keys().next().copied() {
                 let outcome = Outcome::Returned(Arc::clone(&answer));
                 let ended = Input::Ended { call, outcome };
-                decide(&mut state, load::NOW, ended, &PlanEvaluator);
+                decide(&mut state, load::NOW, ended, &PlanEvaluator::default());
             }
             if !matches!(state.end, Some(End::Completed { .. })) {
                 return None;

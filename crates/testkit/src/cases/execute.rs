@@ -106,7 +106,12 @@ fn run(workflow: &Workflow, catalog: &Catalog, world: &World) -> Result<Run, Str
             return Ok(Run::Refused(failure));
         }
     };
-    let played = play(&Arc::new(plan), input, &world.script, &PlanEvaluator);
+    let played = play(
+        &Arc::new(plan),
+        input,
+        &world.script,
+        &PlanEvaluator::default(),
+    );
     Ok(Run::Played(Box::new(played)))
 }
 

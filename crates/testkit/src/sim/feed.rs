@@ -23,10 +23,15 @@ pub fn feed(bytes: &[u8]) -> Option<String> {
         input: Arc::clone(&scenario.input),
         seed: 1,
     };
-    let mut events = decide(&mut state, now, start, &PlanEvaluator);
+    let mut events = decide(&mut state, now, start, &PlanEvaluator::default());
     for input in inputs.as_chunks::<4>().0 {
         now = now.plus(Duration::from_millis(u64::from(input[3]) * 97));
-        events.extend(decide(&mut state, now, read(*input), &PlanEvaluator));
+        events.extend(decide(
+            &mut state,
+            now,
+            read(*input),
+            &PlanEvaluator::default(),
+        ));
     }
     let stored = serde_json::to_string(&events).ok()?;
     let stored: Vec<Event> = match serde_json::from_str(&stored) {

@@ -318,7 +318,7 @@ impl Harness<'_> {
         {
             owner.state.questions.insert(*step, question.clone());
         }
-        let events = decide(&mut owner.state, self.now, input, &PlanEvaluator);
+        let events = decide(&mut owner.state, self.now, input, &PlanEvaluator::default());
         self.tamper(index);
         if self.broken == Some(Break::AppendBeforePerform) {
             self.perform(index);

@@ -29,7 +29,7 @@ pub fn critical_path(number: u64) -> Path {
         let start = needs.iter().map(|need| ends[*need]).max();
         ends.push(start.unwrap_or_default() + work);
     }
-    let played = play(&plan, json!({}), &script, &PlanEvaluator);
+    let played = play(&plan, json!({}), &script, &PlanEvaluator::default());
     Path {
         took: played.took(),
         longest: ends.into_iter().max().unwrap_or_default(),

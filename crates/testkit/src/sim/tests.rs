@@ -118,12 +118,12 @@ proptest! {
         let mut now = Timestamp::from_millis(1_785_231_000_000);
         if is_started {
             let start = Input::Start { input: Arc::clone(&scenario.input), seed: 1 };
-            events.extend(decide(&mut state, now, start, &PlanEvaluator));
+            events.extend(decide(&mut state, now, start, &PlanEvaluator::default()));
         }
         for (later, input) in inputs {
             // Clocks go back now and then.
             now = Timestamp::from_micros(now.as_micros() + 1_000 * later - 5_000_000 * u64::from(later % 7 == 0));
-            events.extend(decide(&mut state, now, input, &PlanEvaluator));
+            events.extend(decide(&mut state, now, input, &PlanEvaluator::default()));
         }
         prop_assert_eq!(fold(&scenario, &events).image(), state.image());
         let stored = serde_json::to_string(&events).unwrap();

@@ -8,13 +8,13 @@ use std::fs;
 
 /// Codes that no scripted run can show, with the file and the test that does.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
-    ("transport.unavailable", WORLD, FAILS),
-    ("transport.protocol", WORLD, FAILS),
-    ("denied.call", WORLD, FAILS),
-    ("limit.result", WORLD, FAILS),
-    ("limit.arguments", WORLD, FAILS),
-    ("tool.arguments", WORLD, FAILS),
-    ("tool.unknown", WORLD, FAILS),
+    ("transport.unavailable", CALLS, UNSENT),
+    ("limit.arguments", CALLS, UNSENT),
+    ("transport.protocol", CALLS, FAILED),
+    ("denied.call", CALLS, FAILED),
+    ("limit.result", CALLS, FAILED),
+    ("tool.arguments", CALLS, FAILED),
+    ("tool.unknown", CALLS, FAILED),
     (
         "limit.events",
         "crates/engine/tests/it/bounds.rs",
@@ -47,8 +47,9 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ),
 ];
 
-const WORLD: &str = "crates/runtime/src/world.rs";
-const FAILS: &str = "every_way_a_call_fails_has_its_code";
+const CALLS: &str = "crates/runtime/tests/it/codes.rs";
+const FAILED: &str = "every_way_a_call_fails_has_its_code";
+const UNSENT: &str = "a_call_that_was_never_sent_has_its_code";
 
 #[test]
 fn every_code_is_produced_by_a_test() {

@@ -2,6 +2,7 @@
 //! The context of a template is built lazily: nothing of the run is copied.
 
 use super::{Expression, Facet, Reference, RunField, Target};
+use crate::limits::Bounds;
 use crate::scope::{ItemView, Scope, StepView};
 use gotemplate::{Key, Node, Object, Read, Template};
 use onecall_mcp::{content_map, sole_text};
@@ -87,12 +88,20 @@ impl GoProgram {
         self.template.is_whole_value()
     }
 
-    pub(crate) fn render_options(&self) -> gotemplate::RenderOptions {
+    pub(crate) fn render_options(&self, bounds: Bounds) -> gotemplate::RenderOptions {
+        let usual = gotemplate::RenderLimits::default();
+        let on_the_way = usual.produced_bytes_max - usual.output_bytes_max;
         gotemplate::RenderOptions {
             mode: if self.options.go_mode {
                 gotemplate::Mode::Go
             } else {
                 gotemplate::Mode::Workflow
+            },
+            limits: gotemplate::RenderLimits {
+                operations_max: bounds.operations,
+                output_bytes_max: bounds.text_bytes,
+                produced_bytes_max: bounds.text_bytes.saturating_add(on_the_way),
+                ..usual
             },
             ..gotemplate::RenderOptions::default()
         }

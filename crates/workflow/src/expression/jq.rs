@@ -15,6 +15,7 @@ mod tests;
 
 use super::{Expression, Reference, Target};
 use crate::evaluate::Fault;
+use crate::limits::Bounds;
 use crate::scope::Scope;
 use compile::Compiled;
 use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
@@ -149,12 +150,19 @@ impl JqProgram {
 
     /// The one result of the program over what its view shows of a run.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<Value, Fault> {
-        run::run(&self.compiled, || self.wanted.root(&self.view, scope))
+        let root = || self.wanted.root(&self.view, scope);
+        run::run(&self.compiled, root, scope.bounds())
     }
 
     /// The one result of the program over a tool result and what was read from it.
-    pub fn transform(&self, result: &Value, payload: &Value) -> Result<Value, Fault> {
-        run::run(&self.compiled, || view::result_root(result, payload))
+    pub fn transform(
+        &self,
+        result: &Value,
+        payload: &Value,
+        bounds: Bounds,
+    ) -> Result<Value, Fault> {
+        let root = || view::result_root(result, payload);
+        run::run(&self.compiled, root, bounds)
     }
 
     /// The expression's text is the program.

@@ -2,6 +2,7 @@
 //! stack of 2 MiB and 200 MB of address space: this test program again, told which case to run.
 
 use onecall_workflow::expression::{JqProgram, View};
+use onecall_workflow::limits::Bounds;
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -177,7 +178,7 @@ pub(crate) fn outcome(code: &str) -> String {
     let input = json!({});
     match JqProgram::compile(code, View::Result) {
         Err(error) => format!("error: {error}"),
-        Ok(program) => match program.transform(&input, &input) {
+        Ok(program) => match program.transform(&input, &input, Bounds::default()) {
             Ok(Value::Number(number)) => format!("gave {number}"),
             Ok(value) => format!("gave {} bytes", value.to_string().len()),
             Err(fault) => format!("error: {fault}"),

@@ -1,7 +1,7 @@
 //! What a running jq program may use: steps, memory, depth, stack. The values and functions of jaq cannot
 //! fail everywhere, so a program that has used up its budget is unwound; only `within` catches that.
 
-use crate::limits::{JQ_MEMORY_BYTES_MAX, JQ_STACK_BYTES, JQ_STACK_USED_BYTES_MAX, JQ_STEPS_MAX};
+use crate::limits::{JQ_MEMORY_BYTES_MAX, JQ_STACK_BYTES, JQ_STACK_USED_BYTES_MAX};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -33,11 +33,11 @@ thread_local! {
 }
 
 /// Does the work on a stack of known size, with a budget of its own.
-pub(super) fn within<T>(work: impl FnOnce() -> T) -> Result<T, Spent> {
+pub(super) fn within<T>(steps: u64, work: impl FnOnce() -> T) -> Result<T, Spent> {
     stacker::grow(JQ_STACK_BYTES, || {
         let floor = here().saturating_sub(JQ_STACK_USED_BYTES_MAX);
         BUDGET.with(|budget| {
-            budget.steps.set(JQ_STEPS_MAX);
+            budget.steps.set(steps);
             budget.held.set(0);
             budget.held_max.set(usize::MAX);
             budget.stack_floor.set(floor);

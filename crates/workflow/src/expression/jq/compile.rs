@@ -5,7 +5,7 @@ use super::functions;
 use super::reads::{self, Read};
 use super::value::Val;
 use super::{JqError, JqFault};
-use crate::limits::{JQ_BRACKETS_MAX, JQ_CODE_BYTES_MAX, JQ_FAULTS_MAX, JQ_TOKENS_MAX};
+use crate::limits::{Bounds, JQ_BRACKETS_MAX, JQ_CODE_BYTES_MAX, JQ_FAULTS_MAX, JQ_TOKENS_MAX};
 use jaq_core::compile::Undefined;
 use jaq_core::data::{DataT, HasLut};
 use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
@@ -92,7 +92,7 @@ pub(super) fn compile(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
         let message = format!("it is longer than {JQ_CODE_BYTES_MAX} bytes");
         return Err(refused(code, message));
     }
-    budget::within(|| match too_large(code) {
+    budget::within(Bounds::default().jq_steps(), || match too_large(code) {
         Some(message) => Err(refused(code, message)),
         None => on_large_stack(code),
     })

@@ -4,18 +4,22 @@ use super::budget::{self, Spent};
 use super::compile::{Compiled, Counted, Terms};
 use super::value::Val;
 use crate::evaluate::{Fault, FaultKind};
-use crate::limits::{JQ_DEPTH_MAX, JQ_MEMORY_BYTES_MAX, JQ_STEPS_MAX};
+use crate::limits::{Bounds, JQ_DEPTH_MAX, JQ_MEMORY_BYTES_MAX};
 use jaq_core::{Ctx, Vars};
 use serde_json::Value;
 
 /// The one result of a program over the value that `input` makes.
-pub(super) fn run(compiled: &Compiled, input: impl FnOnce() -> Val) -> Result<Value, Fault> {
-    budget::within(|| {
+pub(super) fn run(
+    compiled: &Compiled,
+    input: impl FnOnce() -> Val,
+    bounds: Bounds,
+) -> Result<Value, Fault> {
+    budget::within(bounds.jq_steps(), || {
         let input = input();
         budget::inputs_are_held();
         result(compiled, input)
     })
-    .unwrap_or_else(|spent| Err(spent_fault(spent)))
+    .unwrap_or_else(|spent| Err(spent_fault(spent, bounds)))
 }
 
 fn result(compiled: &Compiled, input: Val) -> Result<Value, Fault> {
@@ -45,9 +49,9 @@ fn failed(what: &str) -> Fault {
     Fault::new(FaultKind::Failed, format!("the jq program {what}"))
 }
 
-fn spent_fault(spent: Spent) -> Fault {
+fn spent_fault(spent: Spent, bounds: Bounds) -> Fault {
     let what = match spent {
-        Spent::Steps => format!("takes more than {JQ_STEPS_MAX} steps"),
+        Spent::Steps => format!("takes more than {} steps", bounds.jq_steps()),
         Spent::Memory => format!("holds more than {JQ_MEMORY_BYTES_MAX} bytes"),
         Spent::Depth => format!("nests a value more than {JQ_DEPTH_MAX} deep"),
         Spent::Stack => "calls itself too deeply".to_owned(),

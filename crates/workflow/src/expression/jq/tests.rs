@@ -4,6 +4,7 @@ use super::{JqProgram, View};
 use crate::evaluate::FaultKind;
 use crate::evaluate::tests::Still;
 use crate::expression::{Expression, Program, Target};
+use crate::limits::Bounds;
 use serde_json::{Value, json};
 
 fn scope() -> Still {
@@ -256,17 +257,19 @@ fn the_views_of_compositions() {
         View::Result,
     );
     let result = json!({"structuredContent": {"hits": [1, 2]}, "content": []});
-    let fault = program
-        .unwrap()
-        .transform(&result, &result["structuredContent"]);
+    let fault =
+        program
+            .unwrap()
+            .transform(&result, &result["structuredContent"], Bounds::default());
     assert!(fault.unwrap_err().message.contains("more than one"));
     let program = JqProgram::compile(
         "[.result.hits[0], .structuredContent.hits[1]]",
         View::Result,
     );
-    let reshaped = program
-        .unwrap()
-        .transform(&result, &result["structuredContent"]);
+    let reshaped =
+        program
+            .unwrap()
+            .transform(&result, &result["structuredContent"], Bounds::default());
     assert_eq!(reshaped.unwrap(), json!([1, 2]));
 }
 

@@ -7,8 +7,9 @@ use onecall_engine::event::{Answer, AnswerAction, Event, Lost, Outcome, Resoluti
 use onecall_engine::evolve::evolve;
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::{RunId, Slot, Timestamp};
+use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::state::State;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,12 +74,36 @@ fn read([kind, place, word, _]: [u8; 4]) -> Input {
         _ if word > 250 => Input::Cancel {
             reason: "enough".to_owned(),
         },
-        _ => Input::Time,
+        _ => Input::CallAsks {
+            call: slot.attempt(u32::from(word / 64)),
+            key: (word % 4).to_string(),
+            request: request(word),
+        },
     }
+}
+
+/// What a tool asks; some of it nobody can answer.
+fn request(word: u8) -> Value {
+    let method = if word % 16 == 3 {
+        "roots/list"
+    } else {
+        "elicitation/create"
+    };
+    let schema = json!({ "type": "object", "properties": { "value": { "type": "boolean" } } });
+    json!({ "method": method, "params": { "message": "?", "requestedSchema": schema } })
 }
 
 fn outcome(word: u8) -> Outcome {
     match word % 8 {
+        0 if word >= 192 => Outcome::Asks(Arc::new(Inquiry {
+            requests: [("k".to_owned(), request(word))].into_iter().collect(),
+            state: Some("s".to_owned()),
+            way: if word.is_multiple_of(16) {
+                Way::Repeated
+            } else {
+                Way::Consent
+            },
+        })),
         0..=2 => Outcome::Returned(Arc::new(json!({ "structuredContent": { "value": word } }))),
         3 => Outcome::Returned(Arc::new(json!({ "isError": true, "content": [] }))),
         4 => Outcome::Returned(Arc::new(json!("no result at all"))),

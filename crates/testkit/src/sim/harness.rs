@@ -1,21 +1,22 @@
 //! One run in the hands of processes that crash, stand still and come back. Each process appends before it
 //! performs, to a model journal that refuses the appends of whoever lost the run.
 
+mod people;
+
 use super::Break;
 use super::backend::Backend;
 use super::dice::Dice;
 use super::report::Point;
-use super::scenario::{Person, Scenario};
+use super::scenario::Scenario;
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::evaluate::PlanEvaluator;
-use onecall_engine::event::{Answer, AnswerAction, Event, Resolution};
+use onecall_engine::event::{Event, Resolution};
 use onecall_engine::evolve::evolve;
 use onecall_engine::identity::{CallId, RunId, Slot, Timestamp};
 use onecall_engine::outstanding::next_due;
 use onecall_engine::state::{OpenQuestion, State};
 use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Then;
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,6 +141,8 @@ struct Owner {
     epoch: u64,
     state: State,
     sent: BTreeSet<CallId>,
+    /// Calls whose tools ask before they act, with their keys.
+    inquiring: BTreeMap<CallId, String>,
     asked: BTreeSet<(u32, u32)>,
     looked_at: BTreeSet<(Slot, Timestamp)>,
     /// Questions as they stood, for the guard of single answers.
@@ -279,6 +282,7 @@ impl Harness<'_> {
             epoch: self.journal.epoch,
             state,
             sent: BTreeSet::new(),
+            inquiring: BTreeMap::new(),
             asked: BTreeSet::new(),
             looked_at: BTreeSet::new(),
             remembered: BTreeMap::new(),
@@ -443,52 +447,15 @@ impl Harness<'_> {
             }
         }
         for (id, key) in calls {
-            let noise = self.disturbance.noise;
-            for sent in self.backend.call(self.scenario, id, &key, noise) {
-                let outcome = sent.outcome;
-                let input = Input::Ended { call: id, outcome };
-                self.bring(self.now.plus(sent.after), Coming::To(index, input));
-            }
+            self.send(index, id, key);
         }
+        self.go_on(index);
         for (step, round) in questions {
             self.ask(step, round);
         }
         for slot in held {
             let at = self.now.plus(Duration::from_secs(30));
             self.bring(at, Coming::Look(slot));
-        }
-    }
-
-    fn ask(&mut self, step: u32, round: u32) {
-        let people = &self.scenario.people[step as usize];
-        let person = people.get(round as usize).or(people.last()).copied();
-        let mut dice = Dice::of(&[self.scenario.seed, step.into(), round.into(), 7]);
-        let answer = match person {
-            None | Some(Person::Sleeps) => return,
-            Some(Person::Answers(action)) => {
-                let content = (action == AnswerAction::Accept).then(|| json!({ "value": true }));
-                Answer {
-                    action,
-                    content,
-                    defaulted: false,
-                }
-            }
-            Some(Person::AnswersWrongly) => Answer {
-                action: AnswerAction::Accept,
-                content: Some(json!({ "value": "perhaps" })),
-                defaulted: false,
-            },
-        };
-        let times = if dice.chance(25) { 2 } else { 1 };
-        let is_bound = self.scenario.is_timely || dice.chance(70);
-        for _ in 0..times {
-            let at = self.now.plus(Duration::from_millis(dice.below(6_000)));
-            let input = Input::Answer {
-                step,
-                round: is_bound.then_some(round),
-                answer: answer.clone(),
-            };
-            self.bring(at, Coming::ToCurrent(input));
         }
     }
 }

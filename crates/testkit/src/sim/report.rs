@@ -28,19 +28,6 @@ impl Point {
     }
 }
 
-/// Kinds of events that no run of the simulator has, and why.
-const EXEMPT: [(&str, &str); 1] = [(
-    "call_asked",
-    "the tools of the simulator do not ask; the cases `q.tool-crash` crash such a call",
-)];
-
-/// The kinds of events that must meet every kind of death.
-fn kinds() -> impl Iterator<Item = &'static str> {
-    let is_exempt = |kind: &&str| EXEMPT.iter().any(|(name, _)| name == kind);
-    let all = What::KINDS.iter().copied();
-    all.filter(move |kind| !is_exempt(kind))
-}
-
 /// A run cannot be lost before it is stored.
 const IMPOSSIBLE: (&str, Point) = ("run_started", Point::Refused);
 
@@ -92,7 +79,9 @@ impl Report {
 
     /// Places of the table that no run came to.
     pub fn untouched(&self) -> Vec<(&'static str, Point)> {
-        let all = kinds().flat_map(|kind| Point::ALL.map(|point| (kind, point)));
+        let all = What::KINDS
+            .iter()
+            .flat_map(|kind| Point::ALL.map(|point| (*kind, point)));
         all.filter(|place| *place != IMPOSSIBLE && self.hits_at(place.0, place.1) == 0)
             .collect()
     }
@@ -110,7 +99,7 @@ impl fmt::Display for Report {
             write!(formatter, "{:>16}", point.as_str())?;
         }
         writeln!(formatter)?;
-        for kind in kinds() {
+        for kind in What::KINDS.iter().copied() {
             write!(formatter, "{kind:<20}")?;
             for point in Point::ALL {
                 if (kind, point) == IMPOSSIBLE {
@@ -120,9 +109,6 @@ impl fmt::Display for Report {
                 }
             }
             writeln!(formatter)?;
-        }
-        for (kind, reason) in EXEMPT {
-            writeln!(formatter, "{kind:<20}exempt: {reason}")?;
         }
         if let Some(violation) = &self.violation {
             writeln!(

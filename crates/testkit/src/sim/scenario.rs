@@ -47,6 +47,8 @@ pub(super) struct ToolModel {
     pub(super) latency_ms_max: u64,
     /// Never answers, one time in this many calls. Zero: always answers.
     pub(super) silence: u64,
+    /// Asks a person in the middle of each call.
+    pub(super) asks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +92,10 @@ impl Scenario {
             .collect();
         let output = output(&mut dice, &steps);
         let policy = policy(&mut dice, &mood);
-        let tools = steps.iter().map(|_| tool_model(&mut dice, &mood)).collect();
+        let tools = steps.iter();
+        let tools = tools
+            .map(|step| tool_model(&mut dice, step, &mood))
+            .collect();
         let people = steps
             .iter()
             .map(|step| people(&mut dice, step, &mood))
@@ -433,7 +438,9 @@ fn output(dice: &mut Dice, steps: &[Step]) -> Output {
     }
 }
 
-fn tool_model(dice: &mut Dice, mood: &Mood) -> ToolModel {
+fn tool_model(dice: &mut Dice, step: &Step, mood: &Mood) -> ToolModel {
+    // Which item of a loop is asked for first depends on time.
+    let may_ask = matches!(step.action, Action::Call(_)) || !mood.is_timely;
     ToolModel {
         fails: dice.pick(&[0, 0, 0, 1, 1, 2, 9]),
         failure: dice.pick(&[
@@ -449,13 +456,16 @@ fn tool_model(dice: &mut Dice, mood: &Mood) -> ToolModel {
         } else {
             dice.pick(&[0, 0, 0, 5])
         },
+        asks: may_ask && dice.chance(12),
     }
 }
 
 fn people(dice: &mut Dice, step: &Step, mood: &Mood) -> Vec<Person> {
     let wrong = dice.pick(&[0, 0, 0, 1, 2, 5]);
     let mut all = vec![Person::AnswersWrongly; wrong];
-    let may_sleep = step.timeout.is_some();
+    // How often a tool asks depends on crashes, and so would the time that is slept away.
+    let is_ask = matches!(step.action, Action::Ask(_));
+    let may_sleep = step.timeout.is_some() && (is_ask || !mood.is_timely);
     let last = match dice.below(10) {
         0..5 => Person::Answers(AnswerAction::Accept),
         5..7 => Person::Answers(AnswerAction::Decline),

@@ -74,7 +74,10 @@ fn order(events: &[Event]) -> Option<String> {
         let is_fresh = match &event.what {
             What::StepEnded { step, .. } => ended_steps.insert(*step),
             What::ItemEnded { step, item, .. } => ended_items.insert((*step, *item)),
-            What::QuestionAnswered { step, .. } => answered.insert(*step),
+            // A tool may ask again, when it is called again.
+            What::QuestionAnswered {
+                step, round, sent, ..
+            } => answered.insert((*step, sent.as_ref().map(|_| *round))),
             What::AttemptStarted { call, .. } => {
                 open.insert(*call);
                 started.insert(*call)
@@ -208,7 +211,12 @@ fn needs(scenario: &Scenario, events: &[Event]) -> Option<String> {
 
 /// Nothing completes after its deadline. Deadlines that were moved are left to the cases.
 fn deadlines(performance: &Performance) -> Option<String> {
-    let moves = |event: &&Event| matches!(event.what, What::Held { .. } | What::ClockStopped);
+    let moves = |event: &&Event| {
+        matches!(
+            event.what,
+            What::Held { .. } | What::ClockStopped | What::CallAsked { .. }
+        )
+    };
     if performance.events.iter().any(|event| moves(&event)) {
         return None;
     }

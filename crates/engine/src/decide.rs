@@ -2,18 +2,29 @@
 //! follows sees it; the caller stores the events before it performs anything.
 //!
 //! No clock, randomness, I/O or hash-ordered iteration: time and seeds arrive in inputs.
+//!
+//! In the order of a run: `ready` starts steps and skips them, `attempt` makes calls, `reading` reads results, `mock`
+//! stands in for them, `each` loops, `ask` asks people for a step and `inquire` for a tool; `unknown`, `retry` and
+//! `failure` say what follows when a call was lost or failed, `timer` what has fallen due, `bounds` what was used up;
+//! `output` ends the run.
+
+mod ready;
+
+mod attempt;
+mod each;
+mod mock;
+mod reading;
 
 mod ask;
-mod attempt;
-mod bounds;
-mod each;
-mod failure;
 mod inquire;
-mod mock;
-mod output;
-mod ready;
+
+mod bounds;
+mod failure;
 mod retry;
 mod timer;
+mod unknown;
+
+mod output;
 
 use crate::evaluate::{Evaluator, PlanEvaluator};
 use crate::event::{Answer, Event, Kept, Lost, Outcome, Resolution, What};

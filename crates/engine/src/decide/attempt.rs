@@ -1,14 +1,13 @@
-//! Attempts: making a call, and what its end means. A call that was sent and not answered has an unknown
-//! outcome: it is repeated where that does no harm, else a person decides.
+//! Attempts: making a call, and what its end means. Results are read in `reading`; a call that was sent and not
+//! answered is for `unknown`.
 
 use super::Decider;
-use crate::event::{Lost, Outcome, Output, Resolution, What};
+use super::reading::{judged, read_result};
+use crate::event::{Lost, Outcome, Output, What};
 use crate::failure::{Category, Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
-use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX};
-use onecall_mcp::{CallOutput, text_of};
 use onecall_workflow::expression::JqProgram;
-use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
+use onecall_workflow::plan::{BoundTool, Plan};
 use onecall_workflow::step::{Action, Call, Reading, Step};
 use onecall_workflow::stored::hash_text;
 use serde_json::Value;
@@ -36,7 +35,7 @@ impl Decider<'_> {
     }
 
     /// `is_fresh`: the clock of the slot starts now.
-    fn attempt(&mut self, slot: Slot, is_fresh: bool) {
+    pub(super) fn attempt(&mut self, slot: Slot, is_fresh: bool) {
         let plan = Arc::clone(&self.state.plan);
         let own = Self::governing(&plan, slot);
         let (Some(call), Some(tool)) = (own.call(), plan.tool(slot.step as usize)) else {
@@ -160,7 +159,13 @@ impl Decider<'_> {
     }
 
     /// The call has returned; what its step makes of the result may still fail.
-    fn reshaped(&mut self, slot: Slot, program: &JqProgram, result: &Arc<Value>, output: &Output) {
+    pub(super) fn reshaped(
+        &mut self,
+        slot: Slot,
+        program: &JqProgram,
+        result: &Arc<Value>,
+        output: &Output,
+    ) {
         let payload = match output {
             Output::Nothing => &Value::Null,
             Output::Structured => result.get("structuredContent").unwrap_or(&Value::Null),
@@ -172,95 +177,9 @@ impl Decider<'_> {
         }
     }
 
-    fn reading(&self, slot: Slot) -> Reading {
+    pub(super) fn reading(&self, slot: Slot) -> Reading {
         let call = Self::governing(&self.state.plan, slot).call();
         call.map_or(Reading::ContentMap, |call| call.reading)
-    }
-
-    fn attempt_lost(&mut self, slot: Slot, lost: &Lost) {
-        let plan = Arc::clone(&self.state.plan);
-        let own = Self::governing(&plan, slot);
-        let tool = plan.tool(slot.step as usize);
-        let may_repeat = own.call().is_some_and(|call| call.idempotent)
-            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No)
-            || own.on_error.retry.is_some();
-        let reason = match lost {
-            Lost::Crash => "the process ended while the call was in flight".to_owned(),
-            Lost::Connection { reason } => reason.clone(),
-            Lost::Deadline => "the time-out passed while the call was in flight".to_owned(),
-            Lost::Cancelled => "the call was cancelled while in flight".to_owned(),
-        };
-        if !may_repeat {
-            self.emit(What::Held { slot, reason });
-            return;
-        }
-        if *lost == Lost::Crash {
-            self.repeat_after_crash(slot, reason);
-            return;
-        }
-        let failure = Failure::new(
-            Code::UnknownOutcomeUnanswered,
-            format!("the call was sent and not answered: {reason}"),
-        );
-        let repeats = self.state.work(slot).map_or(0, |work| work.lost);
-        if own.on_error.retry.is_none() && repeats < LOST_REPEATS_MAX {
-            self.repeat_later(slot, failure);
-        } else {
-            self.attempt_failed(slot, failure);
-        }
-    }
-
-    /// A call whose answer kills the process would be repeated for ever; after a while a person decides.
-    fn repeat_after_crash(&mut self, slot: Slot, reason: String) {
-        let crashed = self.state.work(slot).map_or(0, |work| work.crashed);
-        if crashed > CRASH_REPEATS_MAX {
-            self.emit(What::Held { slot, reason });
-        } else {
-            // The time in which no process lived does not count against the call.
-            self.attempt(slot, true);
-        }
-    }
-
-    pub(super) fn resolve(&mut self, slot: Slot, resolution: Resolution) {
-        if !self.state.held.contains_key(&slot) {
-            return;
-        }
-        self.emit(What::HeldResolved {
-            slot,
-            resolution: resolution.clone(),
-        });
-        match resolution {
-            Resolution::Retry => self.start_attempt(slot),
-            Resolution::Fail => {
-                let message = "the call was sent and not answered, and was given up by a person";
-                self.slot_failed(slot, Failure::new(Code::UnknownOutcomeHeld, message));
-            }
-            Resolution::Result(value) => self.resolved_with(slot, value),
-        }
-        self.keep_budget(slot);
-    }
-
-    /// A person gives the result: a tool result as it is, anything else as structured content.
-    fn resolved_with(&mut self, slot: Slot, value: Value) {
-        let plan = Arc::clone(&self.state.plan);
-        let call = Self::governing(&plan, slot).call();
-        let is_result = value.get("content").is_some_and(Value::is_array);
-        let output = if is_result {
-            let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
-            self.count_usage(slot.attempt(attempts.saturating_sub(1)), &value);
-            match read_result(self.reading(slot), &Arc::new(value.clone())) {
-                Output::Structured => value.get("structuredContent").cloned(),
-                Output::Value(value) => Some(Value::clone(&value)),
-                Output::Nothing => None,
-            }
-        } else {
-            Some(value.clone())
-        };
-        let output = Output::Value(Arc::new(output.unwrap_or(Value::Null)));
-        match call.and_then(|call| call.transform.as_ref()) {
-            None => self.slot_completed(slot, output),
-            Some(program) => self.reshaped(slot, program, &Arc::new(value), &output),
-        }
     }
 
     pub(super) fn slot_completed(&mut self, slot: Slot, output: Output) {
@@ -268,66 +187,6 @@ impl Decider<'_> {
             Some(item) => self.item_completed(slot.step, item, output),
             None => self.step_completed(slot.step, output),
         }
-    }
-}
-
-/// A result that says `isError` is a failure of the tool.
-fn judged(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Returned(result) if result.get("isError") == Some(&Value::Bool(true)) => {
-            let failure = Failure::new(Code::ToolError, error_text(&result));
-            Outcome::Failed {
-                failure,
-                result: Some(result),
-            }
-        }
-        other => other,
-    }
-}
-
-fn error_text(result: &Value) -> String {
-    let content = result
-        .get("content")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    let text = text_of(content);
-    if !text.is_empty() {
-        return text;
-    }
-    let structured = result.get("structuredContent");
-    let named = ["error", "message", "text"]
-        .into_iter()
-        .find_map(|key| structured?.get(key)?.as_str());
-    named
-        .unwrap_or("the tool reported an error without saying which")
-        .to_owned()
-}
-
-/// The output of a step from the result of its call.
-fn read_result(reading: Reading, result: &Arc<Value>) -> Output {
-    let structured = result.get("structuredContent");
-    match reading {
-        Reading::ContentMap => {
-            if structured.is_some_and(Value::is_object) {
-                return Output::Structured;
-            }
-        }
-        Reading::Payload => {
-            if structured.is_some_and(|value| !value.is_null()) {
-                return Output::Structured;
-            }
-        }
-    }
-    let Value::Object(object) = &**result else {
-        return Output::Nothing;
-    };
-    let output = CallOutput::from_object(object.clone());
-    match reading {
-        Reading::ContentMap => Output::Value(Arc::new(Value::Object(output.content_map()))),
-        Reading::Payload => match output.text_json() {
-            Some(value) if value.is_object() || value.is_array() => Output::Value(Arc::new(value)),
-            Some(_) | None => Output::Value(Arc::clone(result)),
-        },
     }
 }
 

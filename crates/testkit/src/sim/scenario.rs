@@ -91,7 +91,7 @@ impl Scenario {
             .map(|index| step(&mut dice, index, &mood))
             .collect();
         let output = output(&mut dice, &steps);
-        let policy = policy(&mut dice, &mood);
+        let policy = policy(&mut dice, &steps, &mood);
         let tools = steps.iter();
         let tools = tools
             .map(|step| tool_model(&mut dice, step, &mood))
@@ -181,7 +181,9 @@ fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
     }
 }
 
-fn policy(dice: &mut Dice, mood: &Mood) -> Run {
+fn policy(dice: &mut Dice, steps: &[Step], mood: &Mood) -> Run {
+    // What the items of a loop have cost when one of them ends it depends on time.
+    let may_cap = !mood.is_timely || !steps.iter().any(cuts_items_short);
     let limit = if mood.is_timely {
         Duration::from_hours(24)
     } else {
@@ -196,8 +198,16 @@ fn policy(dice: &mut Dice, mood: &Mood) -> Run {
         timeout,
         steps_parallel_max: dice.pick(&[None, Some(1), Some(2), Some(10)]),
         all_failed: dice.pick(&[AllFailed::Completes, AllFailed::Fails]),
-        budget: dice.chance(15).then(|| budget(dice, mood)),
+        budget: (may_cap && dice.chance(15)).then(|| budget(dice, mood)),
         ..Run::default()
+    }
+}
+
+/// A loop that a failed item ends, with others under way.
+fn cuts_items_short(step: &Step) -> bool {
+    match &step.action {
+        Action::Each(each) => each.ends_at_failure || each.body.on_error.then == Then::Abort,
+        Action::Call(_) | Action::Ask(_) => false,
     }
 }
 

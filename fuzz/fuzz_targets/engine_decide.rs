@@ -3,8 +3,5 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onecall_testkit::sim::feed;
 
-fuzz_target!(|input: &[u8]| {
-    assert_eq!(feed(input), None);
-});
+fuzz_target!(|bytes: &[u8]| assert_eq!(onecall_testkit::sim::feed(bytes), None));

@@ -3,6 +3,7 @@
 
 mod cases;
 mod codes;
+mod fuzz;
 mod seeds;
 mod sim;
 mod tidy;

@@ -23,6 +23,20 @@ pub trait Journal: Send + Sync + Debug {
     fn load<'a>(&'a self, run: &'a RunId)
     -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>>;
 
+    /// The plan of a run. A store may read it without the run's events.
+    fn plan<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<StoredPlan>, JournalError>> {
+        Box::pin(async move {
+            let stored = self.load(run).await?;
+            Ok(stored.map(|stored| StoredPlan {
+                hash: stored.plan_hash,
+                text: stored.plan,
+            }))
+        })
+    }
+
     /// Newest first.
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>>;
 
@@ -96,6 +110,39 @@ pub struct NewRun {
     pub at: Timestamp,
     /// Phase and due time after the first events.
     pub mark: Mark,
+}
+
+impl NewRun {
+    /// A run that has just begun, with nothing special about it and no plan yet.
+    pub fn new(id: RunId, workflow: impl Into<String>, at: Timestamp) -> Self {
+        Self {
+            id,
+            workflow: workflow.into(),
+            version: None,
+            plan_hash: String::new(),
+            plan: Arc::from("{}"),
+            durability: Durability::Async,
+            principal: None,
+            tenant: None,
+            labels: BTreeMap::new(),
+            client_key: None,
+            retry_of: None,
+            sensitive: false,
+            at,
+            mark: Mark {
+                phase: Phase::Running,
+                due: None,
+                failure: None,
+            },
+        }
+    }
+}
+
+/// The stored form of a plan (`ir: 1`) and its hash.
+#[derive(Clone, Debug)]
+pub struct StoredPlan {
+    pub hash: String,
+    pub text: Arc<str>,
 }
 
 /// Events to add to a run.
@@ -198,6 +245,29 @@ pub struct Summary {
     pub client_key: Option<String>,
     pub retry_of: Option<RunId>,
     pub event_count: u64,
+}
+
+impl Summary {
+    /// A run that has just begun, with nothing special about it.
+    pub fn new(id: RunId, workflow: impl Into<String>, at: Timestamp) -> Self {
+        Self {
+            id,
+            workflow: workflow.into(),
+            version: None,
+            phase: Phase::Running,
+            created: at,
+            updated: at,
+            ended: None,
+            due: None,
+            failure: None,
+            principal: None,
+            tenant: None,
+            labels: BTreeMap::new(),
+            client_key: None,
+            retry_of: None,
+            event_count: 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

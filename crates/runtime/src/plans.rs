@@ -1,6 +1,5 @@
 //! Stored plans that were read already, by their hash: a thousand runs of one workflow read its plan once.
 
-use onecall_engine::journal::StoredRun;
 use onecall_workflow::plan::Plan;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use std::collections::BTreeMap;
@@ -13,17 +12,17 @@ const PLANS_MAX: usize = 256;
 pub(crate) struct Plans(Mutex<BTreeMap<String, Arc<Plan>>>);
 
 impl Plans {
-    pub(crate) fn of(&self, stored: &StoredRun) -> Result<Arc<Plan>, ReadPlanError> {
-        let known = self.lock().get(&stored.plan_hash).cloned();
+    pub(crate) fn of(&self, hash: &str, text: &str) -> Result<Arc<Plan>, ReadPlanError> {
+        let known = self.lock().get(hash).cloned();
         if let Some(plan) = known {
             return Ok(plan);
         }
-        let plan = Arc::new(read_plan(&stored.plan)?);
+        let plan = Arc::new(read_plan(text)?);
         let mut plans = self.lock();
         if plans.len() >= PLANS_MAX {
             plans.clear();
         }
-        plans.insert(stored.plan_hash.clone(), Arc::clone(&plan));
+        plans.insert(hash.to_owned(), Arc::clone(&plan));
         Ok(plan)
     }
 

@@ -12,7 +12,7 @@ use crate::tend;
 use crate::world::LiveWorld;
 use onecall_backends::{
     BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HttpOptions,
-    SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
+    Listed, SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
 };
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
@@ -59,8 +59,8 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     /// Replaced as a whole when the files have changed.
     content: RwLock<Arc<Content>>,
-    /// Held while something is published, so that an older version never comes last.
-    publishing: Mutex<()>,
+    /// What the published was made from. Held while something is published, so that an older version never comes last.
+    publishing: Mutex<Option<Origin>>,
     reloads: watch::Sender<Reloads>,
     this_program: Option<PathBuf>,
     pub(crate) journal: Arc<dyn Journal>,
@@ -105,6 +105,34 @@ impl Content {
             catalog_options: crate::merge::options(&server.aggregation),
             expose: server.expose,
         }
+    }
+}
+
+/// All that the published depends on. Parts are replaced, never changed.
+#[derive(Debug)]
+struct Origin {
+    content: Arc<Content>,
+    lists: Vec<Listed>,
+}
+
+impl Origin {
+    fn now(content: Arc<Content>) -> Self {
+        Self {
+            lists: content.backends.listed(&content.kept),
+            content,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let same = |(own, other): (&Listed, &Listed)| {
+            own.backend == other.backend
+                && own.knowledge == other.knowledge
+                && (Arc::ptr_eq(&own.tools, &other.tools)
+                    || own.tools.is_empty() && other.tools.is_empty())
+        };
+        Arc::ptr_eq(&self.content, &other.content)
+            && self.lists.len() == other.lists.len()
+            && self.lists.iter().zip(&other.lists).all(same)
     }
 }
 
@@ -213,22 +241,32 @@ impl Runtime {
         (lock, missing)
     }
 
+    /// Publishes what the files and the backends say now, unless that is what is published.
     pub(crate) fn republish(&self) {
-        let _publishing = self
+        let mut publishing = self
             .inner
             .publishing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let content = self.content();
+        let origin = Origin::now(self.content());
+        if publishing
+            .as_ref()
+            .is_some_and(|last| last.is_same(&origin))
+        {
+            return;
+        }
+        let content = &origin.content;
         let terms = Terms {
             expose: content.expose,
             identities: &content.identities,
             lock: content.lock.as_ref(),
             names: &content.names,
         };
-        let mut fresh = publish(&content.workflows, &catalog(&content), terms);
+        let catalog = merged(&origin.lists, &content.catalog_options);
+        let mut fresh = publish(&content.workflows, &catalog, terms);
         fresh.backends = Some(content.backends.clone());
         self.inner.published.send_replace(Arc::new(fresh));
+        *publishing = Some(origin);
     }
 
     /// Serves another version of the files. Calls in flight go on with what they began with; backends that are the
@@ -320,7 +358,11 @@ impl Runtime {
 
 fn catalog(content: &Content) -> Catalog {
     let lists = content.backends.listed(&content.kept);
-    let (catalog, notices) = onecall_backends::merge(&lists, &content.catalog_options);
+    merged(&lists, &content.catalog_options)
+}
+
+fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {
+    let (catalog, notices) = onecall_backends::merge(lists, options);
     for notice in notices {
         tracing::warn!("{notice}");
     }

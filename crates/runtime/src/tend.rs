@@ -141,14 +141,14 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
     if runtime.inner.foreign.contains(run) {
         return Ok(false);
     }
-    let Some(stored) = runtime.inner.journal.load(run).await? else {
+    let Some(stored) = runtime.inner.journal.plan(run).await? else {
         return Ok(false);
     };
     // A plan that cannot be read is claimed and held by whoever finds it first.
     let is_ours = runtime
         .inner
         .plans
-        .of(&stored)
+        .of(&stored.hash, &stored.text)
         .map_or(true, |plan| runtime.content().identities.fits(&plan));
     if !is_ours {
         runtime.inner.foreign.insert(run.clone());
@@ -162,7 +162,7 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
         return Ok(());
     };
     let durability = stored.durability;
-    let state = match runtime.inner.plans.of(&stored) {
+    let state = match runtime.inner.plans.of(&stored.plan_hash, &stored.plan) {
         Ok(plan) => folded(run, plan, &stored),
         Err(error) => {
             let reason = chain(&error);

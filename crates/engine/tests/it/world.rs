@@ -5,7 +5,7 @@ use onecall_engine::driver::Observer;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, Phase, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
 };
 use onecall_engine::state::State;
 use onecall_engine::world::{ToolCall, World};
@@ -159,21 +159,8 @@ impl Journal for Remembers {
             .flat_map(|append| append.events.clone())
             .collect();
         let summary = Summary {
-            id: run.clone(),
-            workflow: "driven".to_owned(),
-            version: None,
-            phase: Phase::Running,
-            created: EPOCH,
-            updated: EPOCH,
-            ended: None,
-            due: None,
-            failure: None,
-            principal: None,
-            tenant: None,
-            labels: BTreeMap::new(),
-            client_key: None,
-            retry_of: None,
             event_count: events.len() as u64,
+            ..Summary::new(run.clone(), "driven", EPOCH)
         };
         answer(Some(StoredRun {
             summary,

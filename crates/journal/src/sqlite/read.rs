@@ -6,7 +6,7 @@ use crate::record::{self, DecodeError, Hash, durability_from, phase_from};
 use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Filter, JournalError, StoredRun, Summary};
+use onecall_engine::journal::{Filter, JournalError, StoredPlan, StoredRun, Summary};
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -84,6 +84,20 @@ impl Reader {
             events,
         };
         Ok(Some(Loaded { run, is_sealed }))
+    }
+
+    pub(super) fn plan(&self, run: &RunId) -> rusqlite::Result<Option<StoredPlan>> {
+        self.connection
+            .prepare_cached(
+                "SELECT hash, plans.plan FROM runs JOIN plans ON plans.number = runs.plan WHERE id = ?1",
+            )?
+            .query_row([run.as_str()], |row| {
+                Ok(StoredPlan {
+                    hash: row.get(0)?,
+                    text: row.get(1)?,
+                })
+            })
+            .optional()
     }
 
     /// The events, and whether any of them is sealed.

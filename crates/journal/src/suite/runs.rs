@@ -38,6 +38,9 @@ pub(super) async fn events_come_back_in_order(store: &dyn Store) {
         assert_eq!(loaded.events, expected);
         assert_eq!(&*loaded.plan, "{\"ir\":1}");
         assert_eq!(loaded.plan_hash, "h1");
+        let plan = journal.plan(&id("a")).await.unwrap().unwrap();
+        assert_eq!((&*plan.hash, &*plan.text), ("h1", "{\"ir\":1}"));
+        assert!(journal.plan(&id("b")).await.unwrap().is_none());
         assert_eq!(loaded.durability, Durability::Sync);
         assert_eq!(loaded.summary.event_count, 5);
         assert_eq!(loaded.summary.tenant.as_deref(), Some("acme"));

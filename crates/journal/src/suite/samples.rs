@@ -5,7 +5,6 @@ use onecall_engine::identity::{CallId, RunId, Timestamp};
 use onecall_engine::journal::{Append, Command, Journal, JournalError, Mark, NewRun, Order, Phase};
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) fn at(seconds: u64) -> Timestamp {
@@ -18,20 +17,10 @@ pub(crate) fn id(name: &str) -> RunId {
 
 pub(crate) fn new_run(name: &str) -> NewRun {
     NewRun {
-        id: id(name),
-        workflow: "greet".to_owned(),
         version: Some("2".to_owned()),
         plan_hash: "h1".to_owned(),
         plan: Arc::from("{\"ir\":1}"),
-        durability: Durability::Async,
-        principal: None,
-        tenant: None,
-        labels: BTreeMap::new(),
-        client_key: None,
-        retry_of: None,
-        sensitive: false,
-        at: at(0),
-        mark: mark(Phase::Running),
+        ..NewRun::new(id(name), "greet", at(0))
     }
 }
 

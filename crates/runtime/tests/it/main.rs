@@ -14,36 +14,19 @@ use crate::world::{LEASE, options};
 use onecall_config::settings::Server;
 use onecall_engine::event::{Event, What};
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Journal, Mark, NewRun, Phase};
+use onecall_engine::journal::{Journal, NewRun, Phase};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
 use onecall_runtime::runtime::Runtime;
-use onecall_workflow::policy::Durability;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 fn left_behind(plan: &str) -> NewRun {
     NewRun {
-        id: RunId::new("left"),
-        workflow: "w".to_owned(),
-        version: None,
         plan_hash: "h".to_owned(),
         plan: plan.into(),
-        durability: Durability::Async,
-        principal: None,
-        tenant: None,
-        labels: BTreeMap::new(),
-        client_key: None,
-        retry_of: None,
-        sensitive: false,
-        at: now(),
-        mark: Mark {
-            phase: Phase::Running,
-            due: None,
-            failure: None,
-        },
+        ..NewRun::new(RunId::new("left"), "w", now())
     }
 }
 

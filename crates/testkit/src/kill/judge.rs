@@ -174,21 +174,8 @@ mod tests {
     fn stored(phase: Phase, what: Vec<What>) -> StoredRun {
         let at = Timestamp::default();
         let summary = Summary {
-            id: RunId::new("r1"),
-            workflow: "chain".to_owned(),
-            version: None,
             phase,
-            created: at,
-            updated: at,
-            ended: None,
-            due: None,
-            failure: None,
-            principal: None,
-            tenant: None,
-            labels: BTreeMap::new(),
-            client_key: None,
-            retry_of: None,
-            event_count: 0,
+            ..Summary::new(RunId::new("r1"), "chain", at)
         };
         StoredRun {
             summary,

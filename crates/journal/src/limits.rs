@@ -10,6 +10,9 @@ pub(crate) const QUEUE_MAX: usize = 1_024;
 pub(crate) const GROUP_MAX: usize = 256;
 /// Limit: bytes of events in one transaction, except that one request always fits.
 pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long the writer waits for more requests than are there, and how often at most, where the last group had more.
+pub(crate) const LINGER: Duration = Duration::from_micros(100);
+pub(crate) const LINGERS_MAX: usize = 8;
 /// Limit: how long one process waits for the write lock that another one holds.
 pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Limit: runs, and about how many bytes of events, compacted in one transaction.
@@ -33,7 +36,7 @@ pub(crate) const COMMAND_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(crate) const LIST_DEFAULT: usize = 100;
 pub(crate) const LIST_MAX: usize = 10_000;
 /// How much the writer adds to the write-ahead log before a checkpoint is made beside it.
-pub(crate) const CHECKPOINT_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
 /// Limit: pages in the write-ahead log before a commit makes the checkpoint itself.
 pub(crate) const WAL_PAGES_MAX: u32 = 16 * 1024;
 /// Limit: nesting of stored values is not bounded by the parser; the stack of the reading thread bounds it.

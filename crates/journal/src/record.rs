@@ -66,7 +66,7 @@ const SEALED: u8 = b'#';
 /// Encodes events that are short together, as most are. `None`: too long, use `encode` on a thread that may work.
 pub(crate) fn encode_short(events: &[Event], seal: Option<Seal<'_>>) -> Option<Encoded> {
     let mut short = Short {
-        lines: Vec::with_capacity(512),
+        lines: Vec::with_capacity(1024),
     };
     for event in events {
         serde_json::to_writer(&mut short, event).ok()?;
@@ -187,11 +187,18 @@ struct Short {
 
 impl io::Write for Short {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    // Called for every sign of JSON.
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.lines.len() + bytes.len() > INLINE_BYTES_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.lines.extend_from_slice(bytes);
-        Ok(bytes.len())
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -20,10 +20,10 @@ use crate::open::{OpenStoreError, Options, Retention};
 use crate::record::{self, Encoded};
 use crate::seal::{self, Sealer};
 use futures::future::BoxFuture;
-use onecall_engine::event::{Event, What};
+use onecall_engine::event::{Event, Outcome, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, StoredPlan, StoredRun, Summary,
 };
 use onecall_workflow::coerce::is_marked;
 use onecall_workflow::policy::Durability;
@@ -111,6 +111,7 @@ impl SqliteJournal {
             sealer: Arc::clone(&sealer),
             cache: session::Cache::default(),
             flushing: false,
+            answered: 0,
             bytes_since_checkpoint: 0,
         };
         let threads = vec![
@@ -330,6 +331,11 @@ fn asks_for_a_secret(event: &Event) -> bool {
             schema: Some(schema),
             ..
         } => is_marked(schema),
+        What::CallAsked { request, .. } => is_marked(request),
+        What::AttemptEnded {
+            outcome: Outcome::Asks(inquiry),
+            ..
+        } => inquiry.requests.values().any(is_marked),
         _ => false,
     }
 }
@@ -378,6 +384,18 @@ impl Journal for SqliteJournal {
     ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
         let run = run.clone();
         Box::pin(self.read(move |reader| Ok(reader.load(&run)?.map(|loaded| loaded.run))))
+    }
+
+    fn plan<'a>(
+        &'a self,
+        run: &'a RunId,
+    ) -> BoxFuture<'a, Result<Option<StoredPlan>, JournalError>> {
+        let run = run.clone();
+        Box::pin(self.read(move |reader| {
+            reader
+                .plan(&run)
+                .map_err(|error| store_error("read a plan of", &error))
+        }))
     }
 
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>> {

@@ -207,15 +207,16 @@ impl Session<'_> {
             self.settle(known.number, *kind)?;
         }
         self.mark(&known, addition)?;
-        self.cache.insert(
-            addition.run.clone(),
-            Known {
-                next: known.next + addition.events.count,
-                phase: addition.mark.phase,
-                failure: addition.mark.failure.clone(),
-                ..known
-            },
-        );
+        let known = Known {
+            next: known.next + addition.events.count,
+            phase: addition.mark.phase,
+            failure: addition.mark.failure.clone(),
+            ..known
+        };
+        match self.cache.get_mut(&addition.run) {
+            Some(own) => *own = known,
+            None => drop(self.cache.insert(addition.run.clone(), known)),
+        }
         Ok(())
     }
 

@@ -4,6 +4,8 @@ mod processes;
 
 use super::*;
 use crate::suite::samples::{append, at, ending, id, mark, new_run, note, refusal, returned};
+use onecall_engine::identity::Slot;
+use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::journal::Phase;
 use rusqlite::Connection;
 use serde_json::json;
@@ -72,6 +74,56 @@ async fn only_the_user_may_read_the_files() {
         let path = place.file().with_file_name(file);
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+}
+
+/// From the moment a tool asks for it, in whichever way.
+#[tokio::test]
+async fn what_a_tool_asks_for_in_secret_is_sealed() {
+    let schema = json!({ "properties": { "pin": { "type": "string", "format": "password" } } });
+    let request =
+        json!({ "method": "elicitation/create", "params": { "requestedSchema": schema } });
+    let call = Slot::of_step(0).attempt(0);
+    let live = What::CallAsked {
+        call,
+        key: "q".to_owned(),
+        request: Arc::new(request.clone()),
+    };
+    let inquiry = Inquiry {
+        requests: [("q".to_owned(), request)].into_iter().collect(),
+        state: None,
+        way: Way::Repeated,
+    };
+    let repeated = What::AttemptEnded {
+        call,
+        outcome: Outcome::Asks(Arc::new(inquiry)),
+    };
+    let place = Place::new();
+    let journal = place.open();
+    for (name, what) in [("live", live), ("repeated", repeated)] {
+        start(&journal, name).await;
+        let asked = Event { at: at(1), what };
+        journal.append(append(name, 1, vec![asked])).await.unwrap();
+        let said = returned(json!({ "pin": "0471" }));
+        journal
+            .append(append(name, 2, vec![said.clone()]))
+            .await
+            .unwrap();
+        let sql = place.sql();
+        let mut rows = sql
+            .prepare(
+                "SELECT log.events FROM log JOIN runs ON runs.number = run WHERE id = ?1 AND first > 0",
+            )
+            .unwrap();
+        let rows: Vec<Vec<u8>> = rows
+            .query_map([name], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        assert_eq!(rows.len(), 2);
+        assert!(rows.iter().all(|lines| record::is_sealed(lines)), "{name}");
+        let stored = journal.load(&id(name)).await.unwrap().unwrap();
+        assert_eq!(stored.events.last(), Some(&said));
     }
 }
 

@@ -112,6 +112,8 @@ pub(super) struct Writer {
     pub(super) sealer: Arc<Sealer>,
     pub(super) cache: Cache,
     pub(super) flushing: bool,
+    /// Requests of the last group.
+    pub(super) answered: usize,
     pub(super) bytes_since_checkpoint: usize,
 }
 
@@ -128,6 +130,7 @@ impl Writer {
     }
 
     fn gather(&mut self, first: Box<dyn Job>) -> Vec<Box<dyn Job>> {
+        self.linger();
         let mut bytes = first.weight().bytes;
         let mut group = vec![first];
         while group.len() < limits::GROUP_MAX && bytes < limits::GROUP_BYTES_MAX {
@@ -137,7 +140,25 @@ impl Writer {
             bytes += next.weight().bytes;
             group.push(next);
         }
+        self.answered = group.len();
         group
+    }
+
+    /// Under load runs come back soon after they were answered. As long as more of them arrive they are waited for:
+    /// a page of the log is written once for all that stands on it, and not once for each.
+    fn linger(&self) {
+        let mut there = self.queue.len();
+        for _ in 0..limits::LINGERS_MAX {
+            if there + 1 >= self.answered {
+                return;
+            }
+            std::thread::sleep(limits::LINGER);
+            let more = self.queue.len();
+            if more == there {
+                return;
+            }
+            there = more;
+        }
     }
 
     /// One request that cannot be written (it is too long for the disk) must not take its group with it.

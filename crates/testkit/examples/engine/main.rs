@@ -50,6 +50,14 @@ fn runtime() -> Result<Runtime, std::io::Error> {
     Builder::new_current_thread().enable_all().build()
 }
 
+/// The same of the kind that the server has, which other threads wake once for many runs.
+fn server_runtime() -> Result<Runtime, std::io::Error> {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+}
+
 /// A run takes as long as its longest chain of steps, exactly.
 fn paths(table: &mut Table) -> Done {
     let count = 1_000;

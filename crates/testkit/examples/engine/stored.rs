@@ -2,7 +2,7 @@
 
 use crate::load::{self, Instantly, surroundings};
 use crate::table::{Stopwatch, Table, Took, float};
-use crate::{Done, Failed, runtime};
+use crate::{Done, Failed, server_runtime};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::driver::{Stopped, begin, drive};
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
@@ -63,6 +63,9 @@ pub(crate) fn measure(table: &mut Table) -> Done {
         "us CPU",
     );
     table.tell("  the whole step", with_async.wall_us(steps), "us wall");
+    let counts = store.journal.counts();
+    let size = float(counts.requests) / float(counts.groups.max(1));
+    table.tell("  appends in a transaction", size, "");
 
     let store = Store::open()?;
     let with_sync = driven(&plan, &store.journal, Durability::Sync, 640)?;
@@ -91,7 +94,7 @@ fn driven<J: Journal + 'static>(
     durability: Durability,
     runs: u64,
 ) -> Result<Took, Failed> {
-    let runtime = runtime()?;
+    let runtime = server_runtime()?;
     let watch = Stopwatch::start();
     runtime.block_on(async {
         let mut lanes = JoinSet::new();
@@ -136,20 +139,11 @@ async fn stored_run(
 fn new_run(state: &State, durability: Durability) -> NewRun {
     let (text, hash) = write_plan(&state.plan);
     NewRun {
-        id: state.run.clone(),
-        workflow: "bench".to_owned(),
-        version: None,
         plan_hash: hash,
         plan: text.into(),
         durability,
-        principal: None,
-        tenant: None,
-        labels: BTreeMap::new(),
-        sensitive: false,
-        client_key: None,
-        retry_of: None,
-        at: load::NOW,
         mark: state.mark(),
+        ..NewRun::new(state.run.clone(), "bench", load::NOW)
     }
 }
 
@@ -199,7 +193,7 @@ pub(crate) async fn wait_and_park(
 fn resume(table: &mut Table, plan: &Arc<Plan>) -> Done {
     let count = 1_000;
     let Store { folder, journal } = Store::open()?;
-    let runtime = runtime()?;
+    let runtime = server_runtime()?;
     runtime.block_on(async {
         for number in 0..count {
             let run = RunId::new(format!("run-{number}"));

@@ -116,3 +116,12 @@ async fn expose_workflows_shows_workflows_only() {
     );
     runtime.shutdown(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn what_has_not_changed_is_not_published_again() {
+    let (runtime, _stop) = with(PREFIX).await;
+    let first = runtime.settled().await;
+    let again = runtime.settled().await;
+    assert!(std::sync::Arc::ptr_eq(&first, &again));
+    runtime.shutdown(Duration::ZERO).await;
+}

@@ -11,4 +11,5 @@ pub mod limits;
 pub mod mcptest;
 mod name;
 pub mod native;
+mod schema_places;
 pub mod toolhive;

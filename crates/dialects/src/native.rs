@@ -22,7 +22,7 @@ pub use schema::schema;
 use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};
 use expressions::Reader;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
-use onecall_workflow::builder::{Builder, Roots, Rules};
+use onecall_workflow::builder::{Builder, Roots, Rules, Words};
 use onecall_workflow::name::WorkflowName;
 use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
     let mut builder = Builder::new(WorkflowName::from(written), place);
     builder.rules = Rules {
         roots: Roots::JQ,
-        default_key: "default",
+        words: Words::NATIVE,
         ..Rules::default()
     };
     about(&mut builder, &mut fields, diagnostics);
@@ -108,7 +108,7 @@ fn steps(
     }
     let steps = entries
         .iter()
-        .filter_map(|entry| step::read(&entry.key, &entry.value, &reader, diagnostics));
+        .map(|entry| step::read(&entry.key, &entry.value, &reader, diagnostics));
     steps.collect()
 }
 

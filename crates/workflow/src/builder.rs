@@ -4,6 +4,7 @@
 mod defaults;
 mod edges;
 mod fields;
+mod input_defaults;
 mod needs;
 mod questions;
 mod references;
@@ -46,10 +47,12 @@ pub struct Builder {
 pub struct Rules {
     pub steps_max: usize,
     pub undeclared: Undeclared,
-    /// How the dialect spells a step's default output, for messages.
-    pub default_key: &'static str,
+    /// How the dialect spells things, for messages.
+    pub words: Words,
     /// Where parameters were declared, for messages.
     pub inputs_place: Option<Place>,
+    /// Where the defaults of parameters were written, by their JSON pointer in the schema.
+    pub default_places: BTreeMap<String, Place>,
     /// The values that expressions start from, for messages.
     pub roots: Roots,
     /// Steps that continue after a failure only because the run's failure mode says so.
@@ -61,8 +64,9 @@ impl Default for Rules {
         Self {
             steps_max: STEPS_MAX,
             undeclared: Undeclared::Infers,
-            default_key: "default",
+            words: Words::NATIVE,
             inputs_place: None,
+            default_places: BTreeMap::new(),
             roots: Roots::GO,
             continued_by_mode: BTreeSet::new(),
         }
@@ -87,6 +91,34 @@ impl Roots {
     pub const JQ: Self = Self {
         all: &["inputs", "steps", "results", "run", "index"],
         parameters: "inputs",
+    };
+}
+
+/// How a dialect spells what messages and helps name.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// The default output of a step.
+    pub default: &'static str,
+    /// The answer of a question that nobody answers.
+    pub response: &'static str,
+    /// The key that parameters are declared under.
+    pub parameters: &'static str,
+    /// What stands between a step and a field of its output.
+    pub output: &'static str,
+}
+
+impl Words {
+    pub const NATIVE: Self = Self {
+        default: "default",
+        response: "default_answer",
+        parameters: "inputs",
+        output: "",
+    };
+    pub const TOOLHIVE: Self = Self {
+        default: "defaultResults",
+        response: "defaultResponse",
+        parameters: "parameters.properties",
+        output: ".output",
     };
 }
 
@@ -137,7 +169,7 @@ impl Builder {
         edges::check(&self.steps, &mut own);
         times::check(&self, &mut own);
         questions::check(&self, &mut own);
-        let sound = !own.has_errors();
+        let sound = !own.has_errors() && self.steps.iter().all(Step::is_readable);
         diagnostics.append(own);
         edges::sort(&mut self.steps);
         sound.then(|| self.into_workflow())
@@ -155,6 +187,7 @@ impl Builder {
             step.needs
                 .sort_by_key(|need| order.get(&need.step).copied());
         }
+        self.steps.shrink_to_fit();
         Workflow {
             name: self.name,
             version: self.version,

@@ -7,6 +7,7 @@ mod path;
 
 pub use go::{GoOptions, GoProgram};
 pub use jq::{JqError, JqProgram, View};
+use path::run_field_target;
 pub use path::{Facet, Path, PathError, Root, RunField, Segment};
 pub(crate) use path::{kind_of, present};
 
@@ -77,6 +78,8 @@ pub enum Target {
     Named { name: String },
     /// A root that does not exist in the view.
     Unknown { name: String },
+    /// A field that is none of those that a root of fixed fields has.
+    UnknownField { root: &'static str, name: String },
     /// A root that always exists and needs no check.
     Ambient,
 }
@@ -125,7 +128,8 @@ impl Expression {
             Target::Step { name, .. }
             | Target::Item { name }
             | Target::Named { name }
-            | Target::Unknown { name } => Some(name),
+            | Target::Unknown { name }
+            | Target::UnknownField { name, .. } => Some(name),
             Target::AllSteps | Target::Ambient => None,
         };
         let found = self.written.as_ref().zip(name).and_then(|(text, name)| {

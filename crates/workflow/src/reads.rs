@@ -1,7 +1,7 @@
 //! Everything the expressions of a workflow read, with who reads it and where: the one list behind edges,
 //! reference checks, the default rule and the output-field check.
 
-use crate::expression::{Expression, Reference, ValueTemplate};
+use crate::expression::{Expression, Facet, Reference, Target, ValueTemplate};
 use crate::step::{Action, Step};
 use crate::workflow::{Output, OutputProperty, OutputSource, Unset};
 
@@ -36,6 +36,51 @@ impl Read<'_> {
             Reader::Output { .. } => "the output".to_owned(),
         }
     }
+
+    /// The part of a step that is read, where one is named that steps have.
+    pub(crate) fn part_of_step(&self) -> Option<StepPart<'_>> {
+        let Target::Step {
+            name,
+            facet: Some(facet),
+            segments,
+        } = &self.reference.target
+        else {
+            return None;
+        };
+        Some(StepPart {
+            step: name,
+            facet: Facet::parse(facet)?,
+            segments,
+        })
+    }
+
+    /// As `part_of_step`, where it is the output.
+    pub(crate) fn output_of_step(&self) -> Option<StepPart<'_>> {
+        self.part_of_step()
+            .filter(|part| part.facet == Facet::Output)
+    }
+
+    /// Whether the step of this name is read, by its name or with all others.
+    pub(crate) fn may_read(&self, step: &str) -> bool {
+        match &self.reference.target {
+            Target::Step { name, .. } => name == step,
+            Target::AllSteps => true,
+            Target::Input { .. }
+            | Target::Item { .. }
+            | Target::Named { .. }
+            | Target::Unknown { .. }
+            | Target::UnknownField { .. }
+            | Target::Ambient => false,
+        }
+    }
+}
+
+/// What of a step is read: the part, and the names that lead on from it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepPart<'a> {
+    pub(crate) step: &'a str,
+    pub(crate) facet: Facet,
+    pub(crate) segments: &'a [String],
 }
 
 /// All reads, in the order they are written.
@@ -64,7 +109,7 @@ pub(crate) fn of<'a>(steps: &'a [Step], output: &'a Output) -> Vec<Read<'a>> {
                 item_name: None,
                 found: &mut found,
             };
-            collector.values("output", template);
+            collector.values("value", template);
         }
     }
     found
@@ -120,7 +165,11 @@ impl<'a> Collector<'a, '_> {
 
     fn values(&mut self, what: &str, template: &'a ValueTemplate) {
         for (path, expression) in template.expressions() {
-            self.expression(&format!("{what} `{path}`"), expression);
+            if path.is_empty() {
+                self.expression(what, expression);
+            } else {
+                self.expression(&format!("{what} `{path}`"), expression);
+            }
         }
     }
 

@@ -163,7 +163,46 @@ pub struct Each {
     pub body: Box<Step>,
 }
 
+impl Call {
+    /// Stands in for a call that could not be read, so that other steps can refer to its step.
+    /// The builder gives no workflow that holds one.
+    pub fn unreadable(arguments: ValueTemplate) -> Self {
+        Self {
+            tool: ToolName::from(""),
+            arguments,
+            reading: Reading::Payload,
+            idempotent: false,
+            transform: None,
+            tool_place: nowhere(),
+            argument_places: BTreeMap::new(),
+        }
+    }
+}
+
 impl Step {
+    /// Stands in for a step of which nothing but its name could be read.
+    pub fn unreadable(name: StepName, place: Place) -> Self {
+        Self {
+            name,
+            title: None,
+            description: None,
+            needs: Vec::new(),
+            when: None,
+            action: Action::Call(Call::unreadable(ValueTemplate::empty_object())),
+            timeout: None,
+            on_error: policy::OnError::ABORT,
+            skipped_need: policy::SkippedNeed::Runs,
+            default: None,
+            mock: None,
+            place,
+        }
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        self.written_call()
+            .is_none_or(|call| !call.tool.as_str().is_empty())
+    }
+
     /// The call this step can make: its own, or that of its loop body. A step with a mock makes none.
     pub fn call(&self) -> Option<&Call> {
         self.written_call().filter(|_| self.mock.is_none())

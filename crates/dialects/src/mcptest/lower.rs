@@ -7,7 +7,7 @@ mod step;
 use super::expressions::{Names, Reader};
 use super::syntax::{self, Output as WrittenOutput, Suite};
 use super::{Compat, Composition, Options, evaluation, policy, programs};
-use crate::name;
+use crate::{name, schema_places};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::builder::{Builder, Rules, Undeclared};
 use onecall_workflow::name::WorkflowName;
@@ -144,6 +144,9 @@ impl Context<'_> {
             inputs_place: written.inputs.map(|node| node.place.clone()),
             ..Rules::default()
         };
+        if let Some(node) = written.inputs {
+            schema_places::defaults(node, "", &mut builder.rules.default_places);
+        }
         let policies = written
             .policy
             .and_then(|node| Fields::read(node, "policy", diagnostics));

@@ -116,7 +116,7 @@ impl Reader {
 }
 
 /// The `$` key that makes an expression of a mapping.
-fn special(node: &Node) -> Option<&'static str> {
+pub(super) fn special(node: &Node) -> Option<&'static str> {
     ["$go", "$jq", "$text", "$value"]
         .into_iter()
         .find(|key| node.get(key).is_some())

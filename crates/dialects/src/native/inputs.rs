@@ -1,10 +1,12 @@
 //! Inputs and the fields of answers: a word such as `integer = 50` or `string[]?`, or a JSON Schema, side by side.
 
+use crate::schema_places;
 use onecall_source::{
-    Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Text, codes, suggest,
+    Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes, suggest,
 };
 use onecall_workflow::builder::Builder;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 const TYPES: [&str; 7] = [
     "string", "integer", "number", "boolean", "object", "array", "any",
@@ -28,11 +30,26 @@ pub(super) fn read(builder: &mut Builder, fields: &mut Fields<'_>, diagnostics: 
     if let Some(whole) = whole {
         if whole.expect_mapping("parameters", diagnostics).is_some() {
             builder.inputs = whole.to_json();
+            schema_places::defaults(whole, "", &mut builder.rules.default_places);
             builder.rules.inputs_place = Some(whole.place.clone());
         }
     } else if let Some(inputs) = inputs {
         builder.inputs = object(inputs, "inputs", diagnostics);
+        default_places(inputs, &mut builder.rules.default_places);
         builder.rules.inputs_place = Some(inputs.place.clone());
+    }
+}
+
+/// A default stands in its schema, or in the word of its type.
+fn default_places(inputs: &Node, places: &mut BTreeMap<String, Place>) {
+    for entry in inputs.as_mapping().unwrap_or_default() {
+        let pointer = format!("/properties/{}", schema_places::escaped(&entry.key));
+        match &entry.value.kind {
+            NodeKind::String(text) => {
+                places.insert(format!("{pointer}/default"), text.place().clone());
+            }
+            _ => schema_places::defaults(&entry.value, &pointer, places),
+        }
     }
 }
 

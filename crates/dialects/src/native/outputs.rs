@@ -1,6 +1,6 @@
 //! What a workflow returns: `outputs` by name, or `returns` as one value.
 
-use super::expressions::Reader;
+use super::expressions::{Reader, special};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use onecall_workflow::limits::OUTPUT_DEPTH_MAX;
 use onecall_workflow::output::fit;
@@ -99,6 +99,10 @@ fn property(
         place: name.place().clone(),
     };
     let is_long = node.get("value").is_some() || node.get("properties").is_some();
+    if !is_long && node.as_mapping().is_some() && special(node).is_none() {
+        diagnostics.push(no_source(name));
+        return None;
+    }
     if !is_long {
         let value = reader.expression(node, &what, diagnostics)?;
         return Some(blank(OutputSource::Value(value)));
@@ -172,6 +176,15 @@ fn check_default(
                 .help("change the default or the `type`"),
         );
     }
+}
+
+fn no_source(name: &Text) -> Diagnostic {
+    Diagnostic::error(
+        codes::OUTPUT_SHAPE,
+        format!("output `{name}` has neither `value` nor `properties`"),
+    )
+    .label(name.place(), "nothing gives its value")
+    .help("add `value:` with an expression")
 }
 
 fn too_deep(node: &Node) -> Diagnostic {

@@ -2,8 +2,7 @@
 
 use super::expressions::Reader;
 use super::{duration, inputs, path, policy};
-use crate::arguments;
-use crate::limits::STEP_NAME_CHARACTERS_MAX;
+use crate::{arguments, name};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::builder::Builder;
 use onecall_workflow::derive::{self, Derives};
@@ -27,12 +26,14 @@ pub(super) fn read(
     node: &Node,
     reader: &Reader,
     diagnostics: &mut Diagnostics,
-) -> Option<Step> {
+) -> Step {
     check_name(name, diagnostics);
     let what = format!("step `{name}`");
-    let mut fields = Fields::read(node, "a step", diagnostics)?;
-    let needs = needs(&mut fields, diagnostics);
     let own_name = StepName::from(name.as_str());
+    let Some(mut fields) = Fields::read(node, "a step", diagnostics) else {
+        return Step::unreadable(own_name, name.place().clone());
+    };
+    let needs = needs(&mut fields, diagnostics);
     let common = common(&mut fields, reader, &what, diagnostics);
     let action = if fields.has("each") {
         let body = common.body(own_name.clone(), &mut fields, diagnostics);
@@ -49,11 +50,18 @@ pub(super) fn read(
         policy::on_error(&mut fields, diagnostics)
     };
     let mock = fields.entry("mock").map(|entry| entry.value.to_json());
+    // What is read there is part of the graph, whether the rest can be understood or not.
+    let action = action.unwrap_or_else(|| {
+        let with = fields.optional("with");
+        let with = with.map(|node| reader.values(node, "", &what, &mut Diagnostics::new()));
+        let arguments = with.unwrap_or_else(ValueTemplate::empty_object);
+        Action::Call(Call::unreadable(arguments))
+    });
     fields.finish(diagnostics);
-    Some(Step {
+    Step {
         name: own_name,
         needs,
-        action: action?,
+        action,
         on_error,
         mock,
         place: name.place().clone(),
@@ -63,7 +71,7 @@ pub(super) fn read(
         timeout: common.timeout,
         skipped_need: common.skipped_need,
         default: common.default,
-    })
+    }
 }
 
 /// The call of a tool that is derived from another: bound arguments, and inputs under their own names.
@@ -458,18 +466,11 @@ fn loop_body(
 }
 
 fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
-    let reason = if name.trim().is_empty() {
-        "is empty"
-    } else if name.chars().count() > STEP_NAME_CHARACTERS_MAX {
-        "has more than 128 characters"
-    } else if name.chars().any(char::is_control) {
-        "has control characters in it"
-    } else if name.ends_with('?') {
-        "ends with `?`"
-    } else {
+    let fault = name::step_fault(name).or(name.ends_with('?').then_some("ends with `?`"));
+    let Some(reason) = fault else {
         return;
     };
-    let shown: String = name.chars().take(40).filter(|c| !c.is_control()).collect();
+    let shown = name::shown(name);
     diagnostics.push(
         Diagnostic::error(
             codes::INVALID_NAME,
@@ -481,9 +482,7 @@ fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
 }
 
 fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
-    let inside =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '^' | '-');
-    if tool.starts_with(|c: char| c.is_ascii_alphanumeric()) && tool.chars().all(inside) {
+    if name::is_tool_reference(tool) {
         return;
     }
     let shown: String = tool.chars().take(60).collect();
@@ -498,8 +497,7 @@ fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
 }
 
 fn check_item(item: &Text, diagnostics: &mut Diagnostics) {
-    let plain = item.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && item.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let plain = name::is_readable(item);
     let reason = if !plain {
         "is no name that an expression can read"
     } else if *item == *"index" {

@@ -13,8 +13,9 @@ use super::expressions::Reader;
 use super::syntax::CompositeTool;
 use super::{Home, Options};
 use crate::limits::{TOOLHIVE_PARALLEL_MAX, TOOLHIVE_RUN_TIMEOUT, TOOLHIVE_STEPS_MAX};
+use crate::schema_places;
 use onecall_source::{Diagnostic, Diagnostics, Node, codes};
-use onecall_workflow::builder::{Builder, Rules};
+use onecall_workflow::builder::{Builder, Rules, Words};
 use onecall_workflow::name::WorkflowName;
 use onecall_workflow::policy::{AllFailed, Run, RunTimeout, WhileAsking};
 use onecall_workflow::workflow::Output;
@@ -51,10 +52,13 @@ pub(super) fn composite_tool(
     };
     let mut rules = Rules {
         steps_max: options.steps_max.unwrap_or(TOOLHIVE_STEPS_MAX),
-        default_key: "defaultResults",
+        words: Words::TOOLHIVE,
         inputs_place: tool.parameters.map(|node| node.place.clone()),
         ..Rules::default()
     };
+    if let Some(node) = tool.parameters {
+        schema_places::defaults(node, "", &mut rules.default_places);
+    }
     for step in &tool.steps {
         let Some(lowered) = context.step(step, diagnostics) else {
             continue;

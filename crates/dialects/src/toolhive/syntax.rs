@@ -4,7 +4,7 @@ mod output;
 mod step;
 
 pub(super) use output::{Output, Property, Source};
-pub(super) use step::{Kind, Loop, OnError, Question, Step};
+pub(super) use step::{Call, Kind, Loop, OnError, Question, Step};
 
 use crate::duration;
 use onecall_source::{Diagnostics, Fields, Node, Spanned, Text};

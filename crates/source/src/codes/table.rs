@@ -38,6 +38,7 @@ super::codes! {
     UNUSUAL_NAME = "WF042", "unusual name", "A name is allowed here, but not everywhere the workflow may be used.";
     RETRY_ON = "WF043", "unknown failure", "A step is to be retried on a kind of failure that does not exist.";
     NOT_PORTABLE = "WF044", "works here only", "The file works here, and would not work in the system its dialect comes from.";
+    INPUT_DEFAULT = "WF045", "default of a parameter does not fit", "The default of a parameter is none that the parameter takes.";
 
     // `WF1xx`: the graph of steps.
     UNKNOWN_STEP = "WF101", "unknown step", "A step is named that the workflow does not have.";

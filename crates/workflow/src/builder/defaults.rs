@@ -1,7 +1,7 @@
 //! The default rule: what reads the output of a step that may end without one needs a default to read.
 
 use super::Builder;
-use crate::expression::{Facet, Target};
+use crate::expression::Facet;
 use crate::limits::LABELS_MAX;
 use crate::policy::{Refusal, SkippedNeed, Then};
 use crate::reads::{Read, Reader};
@@ -26,21 +26,14 @@ struct Lack<'a> {
 }
 
 fn lack<'a>(step: &Step, read: &'a Read<'a>) -> Option<Lack<'a>> {
-    let Target::Step {
-        name,
-        facet: Some(facet),
-        segments,
-    } = &read.reference.target
-    else {
-        return None;
-    };
-    if step.name != name.as_str() || read.reference.is_lenient || is_served(step, read) {
+    let part = read.part_of_step()?;
+    if step.name != part.step || read.reference.is_lenient || is_served(step, read) {
         return None;
     }
-    let field = match Facet::parse(facet)? {
+    let field = match part.facet {
         Facet::Status | Facet::Error | Facet::Failure => return None,
         Facet::Content | Facet::Structured | Facet::Json => None,
-        Facet::Output => segments.first().map(String::as_str),
+        Facet::Output => part.segments.first().map(String::as_str),
     };
     let is_question = matches!(step.action, Action::Ask(_));
     if is_question && field == Some("action") && !is_plain(step) {
@@ -78,7 +71,7 @@ fn is_plain(step: &Step) -> bool {
 }
 
 fn missing_default(builder: &Builder, step: &Step, lacking: &[Lack<'_>]) -> Diagnostic {
-    let key = builder.rules.default_key;
+    let key = builder.rules.words.default;
     let message = format!(
         "step '{}' can be skipped but is referenced by downstream steps without {key} defined",
         step.name

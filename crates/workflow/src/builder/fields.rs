@@ -2,7 +2,6 @@
 
 use super::Builder;
 use crate::check::no_field;
-use crate::expression::{Facet, Target};
 use crate::reads::Read;
 use crate::step::{Action, Ask, Shape};
 use onecall_source::Diagnostics;
@@ -12,15 +11,10 @@ const LOOP: [&str; 4] = ["iterations", "count", "completed", "failed"];
 
 pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
     for read in reads {
-        let Target::Step {
-            name,
-            facet: Some(facet),
-            segments,
-        } = &read.reference.target
-        else {
+        let Some(part) = read.output_of_step() else {
             continue;
         };
-        let Some(step) = builder.steps.iter().find(|step| step.name == name.as_str()) else {
+        let Some(step) = builder.steps.iter().find(|step| step.name == part.step) else {
             continue;
         };
         let known: Vec<&str> = match &step.action {
@@ -38,12 +32,11 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 .as_ref()
                 .is_some_and(|value| value.get(field).is_some())
         };
-        if Facet::parse(facet) == Some(Facet::Output)
-            && let Some(field) = segments.first()
+        if let Some(field) = part.segments.first()
             && !known.contains(&field.as_str())
             && !in_default(field)
         {
-            diagnostics.push(no_field(read, name, &segments[..1], &known, true));
+            diagnostics.push(no_field(read, part.step, &part.segments[..1], &known, true));
         }
     }
 }

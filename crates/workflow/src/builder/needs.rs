@@ -1,7 +1,6 @@
 //! Where needs say completely what a step reads, one that is never read may be a mistake.
 
 use super::{Builder, Undeclared};
-use crate::expression::Target;
 use crate::reads::{Read, Reader};
 use crate::step::Need;
 use onecall_source::{Diagnostic, Diagnostics, codes};
@@ -10,20 +9,13 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
     if builder.rules.undeclared == Undeclared::Infers {
         return;
     }
-    for (own, step) in builder.steps.iter().enumerate() {
+    let steps = builder.steps.iter().enumerate();
+    // What a step reads that could not be read itself is not known.
+    for (own, step) in steps.filter(|(_, step)| step.is_readable()) {
         let is_read = |need: &Need| {
             reads.iter().any(|read| {
                 let is_own = matches!(read.reader, Reader::Step { index, .. } if index == own);
-                is_own
-                    && match &read.reference.target {
-                        Target::Step { name, .. } => need.step == name.as_str(),
-                        Target::AllSteps => true,
-                        Target::Input { .. }
-                        | Target::Item { .. }
-                        | Target::Named { .. }
-                        | Target::Unknown { .. }
-                        | Target::Ambient => false,
-                    }
+                is_own && read.may_read(need.step.as_str())
             })
         };
         for need in step.needs.iter().filter(|need| !is_read(need)) {

@@ -16,17 +16,27 @@ pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
         if builder.policy.durability == Some(Durability::None) {
             diagnostics.push(not_stored(step));
         }
+        if step.on_error.retry.is_some() {
+            diagnostics.push(not_retried(step));
+        }
         let Some(schema) = &ask.schema else { continue };
         if let Some(fault) = schemas::fault(schema) {
             let what = format!("the schema of step `{}`", step.name);
             diagnostics.push(schemas::invalid_schema(&what, &step.place, &fault));
             continue;
         }
-        check_schema(step, ask, schema, diagnostics);
+        let key = builder.rules.words.response;
+        check_schema(step, ask, schema, key, diagnostics);
     }
 }
 
-fn check_schema(step: &Step, ask: &Ask, schema: &Value, diagnostics: &mut Diagnostics) {
+fn check_schema(
+    step: &Step,
+    ask: &Ask,
+    schema: &Value,
+    response_key: &str,
+    diagnostics: &mut Diagnostics,
+) {
     let faults = check_form(schema);
     if !faults.is_empty() {
         let reasons: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -35,7 +45,7 @@ fn check_schema(step: &Step, ask: &Ask, schema: &Value, diagnostics: &mut Diagno
     if let Some(response) = &ask.default_response
         && let Some(fault) = Coercer::new(schema.clone()).validate(response).first()
     {
-        diagnostics.push(response_unfit(step, &fault.to_string()));
+        diagnostics.push(response_unfit(step, response_key, &fault.to_string()));
     }
 }
 
@@ -47,6 +57,16 @@ fn not_stored(step: &Step) -> Diagnostic {
     Diagnostic::error(codes::QUESTION_NOT_STORED, message)
         .label(&step.place, "the question would be lost with the process")
         .help("set `durability` to `async` or `sync`")
+}
+
+fn not_retried(step: &Step) -> Diagnostic {
+    let message = format!(
+        "step `{}` asks a person, and a question is not retried",
+        step.name
+    );
+    Diagnostic::warning(codes::KEY_NOT_APPLICABLE, message)
+        .label(&step.place, "its retry has no effect")
+        .help("remove the retry; what a refusal does is said by the question itself")
 }
 
 fn not_a_form(step: &Step, reasons: &[String]) -> Diagnostic {
@@ -62,12 +82,12 @@ fn not_a_form(step: &Step, reasons: &[String]) -> Diagnostic {
     diagnostic.help("use an object of plain strings, numbers, booleans and enums")
 }
 
-fn response_unfit(step: &Step, fault: &str) -> Diagnostic {
+fn response_unfit(step: &Step, key: &str, fault: &str) -> Diagnostic {
     let message = format!(
         "the default response of step `{}` does not fit its schema: {fault}",
         step.name
     );
     Diagnostic::error(codes::RESPONSE_UNFIT, message)
         .label(&step.place, "the answer would be refused")
-        .help("change `defaultResponse` or the schema")
+        .help(format!("change `{key}` or the schema"))
 }

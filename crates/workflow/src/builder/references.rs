@@ -1,7 +1,7 @@
 //! What expressions read must exist: steps and their parts, parameters, loop items, roots.
 
 use super::Builder;
-use crate::expression::{Facet, Target};
+use crate::expression::{Facet, RunField, Target};
 use crate::reads::Read;
 use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 } else if let Some(facet) = facet
                     && Facet::parse(facet).is_none()
                 {
-                    diagnostics.push(unknown_part(read, name, facet));
+                    diagnostics.push(unknown_part(builder, read, name, facet));
                 }
             }
             Target::Input { segments } => {
@@ -32,6 +32,9 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
             Target::AllSteps => diagnostics.push(reads_all_steps(read)),
             Target::Unknown { name } | Target::Named { name } => {
                 diagnostics.push(unknown_root(builder, read, name));
+            }
+            Target::UnknownField { root, name } => {
+                diagnostics.push(unknown_field(builder, read, root, name));
             }
             Target::Ambient => {}
         }
@@ -53,20 +56,20 @@ fn unknown_step(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {
     }
 }
 
-fn unknown_part(read: &Read<'_>, name: &str, facet: &str) -> Diagnostic {
-    let known: Vec<&str> = Facet::ALL.iter().map(|facet| facet.as_str()).collect();
+fn unknown_part(builder: &Builder, read: &Read<'_>, name: &str, facet: &str) -> Diagnostic {
+    let known = Facet::ALL.iter().map(|facet| facet.as_str());
     let message = format!(
         "{} reads `{facet}` of step `{name}`, but a step has no such part",
         read.reader_name()
     );
     let diagnostic = Diagnostic::error(codes::UNKNOWN_STEP_PART, message)
         .label(&read.reference.place, format!("no part named `{facet}`"));
-    match suggest(facet, known.iter().copied()) {
+    match suggest(facet, known) {
         Some(near) => diagnostic.help(format!("a part named `{near}` exists")),
-        None if known.len() > 1 => diagnostic.help(format!(
-            "for a field of its output write `.steps.{name}.output.{facet}`"
+        None => diagnostic.help(format!(
+            "for a field of its output write `.steps.{name}{}.{facet}`",
+            builder.rules.words.output
         )),
-        None => diagnostic,
     }
 }
 
@@ -123,7 +126,10 @@ fn undeclared_parameter(builder: &Builder, read: &Read<'_>, unknown: &Unknown) -
     }
     match suggest(&unknown.name, unknown.known.iter().map(String::as_str)) {
         Some(near) => diagnostic.help(format!("a parameter named `{near}` exists")),
-        None => diagnostic.help(format!("declare `{}` under `properties`", unknown.name)),
+        None => diagnostic.help(format!(
+            "declare `{}` under `{}`",
+            unknown.name, builder.rules.words.parameters
+        )),
     }
 }
 
@@ -160,6 +166,27 @@ fn reads_all_steps(read: &Read<'_>) -> Diagnostic {
     Diagnostic::warning(codes::ALL_STEPS_READ, message)
         .label(&read.reference.place, "any step may be read here")
         .help("read one step by its name, or declare what the step depends on")
+}
+
+fn unknown_field(builder: &Builder, read: &Read<'_>, root: &str, name: &str) -> Diagnostic {
+    let message = format!(
+        "{} reads `{name}` of `.{root}` in its {}, which it does not have",
+        read.reader_name(),
+        read.part
+    );
+    let diagnostic = Diagnostic::error(codes::UNKNOWN_ROOT, message)
+        .label(&read.reference.name_place, "no field of this name");
+    if root == "vars" {
+        let parameters = builder.rules.roots.parameters;
+        return diagnostic.help(format!(
+            "`.vars` is always empty; for a parameter write `.{parameters}.{name}`"
+        ));
+    }
+    let known: Vec<&str> = RunField::ALL.iter().map(|field| field.as_str()).collect();
+    match suggest(name, known.iter().copied()) {
+        Some(near) => diagnostic.help(format!("a field named `{near}` exists")),
+        None => diagnostic.help(format!("the fields are `{}`", known.join("`, `"))),
+    }
 }
 
 fn unknown_root(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {

@@ -1,6 +1,6 @@
 //! The schemas an author writes must be JSON Schemas. Remote references are never fetched.
 
-use super::Builder;
+use super::{Builder, input_defaults};
 use onecall_source::{Diagnostic, Diagnostics, Place, codes};
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
         .unwrap_or(&builder.place);
     if let Some(fault) = fault(&builder.inputs) {
         diagnostics.push(invalid_schema("parameters", place, &fault));
+    } else {
+        input_defaults::check(builder, diagnostics);
     }
 }
 

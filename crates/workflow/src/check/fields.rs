@@ -1,26 +1,17 @@
 //! Reads of a step's output against the tool's `outputSchema`.
 
 use super::{Bound, schema};
-use crate::expression::{Facet, Target};
-use crate::reads::Read;
+use crate::reads::{Read, StepPart};
 use crate::step::Action;
 use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
 use serde_json::Value;
 
 pub(super) fn check(bound: &Bound<'_>, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
     for read in reads {
-        let Target::Step {
-            name,
-            facet: Some(facet),
-            segments,
-        } = &read.reference.target
-        else {
+        let Some(part) = read.output_of_step() else {
             continue;
         };
-        if Facet::parse(facet) != Some(Facet::Output) {
-            continue;
-        }
-        let Some(index) = bound.workflow.step_index(name) else {
+        let Some(index) = bound.workflow.step_index(part.step) else {
             continue;
         };
         let step = &bound.workflow.steps[index];
@@ -30,9 +21,9 @@ pub(super) fn check(bound: &Bound<'_>, reads: &[Read<'_>], diagnostics: &mut Dia
         }
         let output = bound.tools[index].and_then(|tool| tool.output_schema());
         if let Some(output) = output
-            && !is_default_field(step.default.as_ref(), segments)
+            && !is_default_field(step.default.as_ref(), part.segments)
         {
-            diagnostics.extend(unknown_field(read, name, output, segments));
+            diagnostics.extend(unknown_field(read, &part, output));
         }
     }
 }
@@ -44,12 +35,8 @@ fn is_default_field(default: Option<&Value>, segments: &[String]) -> bool {
     }
 }
 
-fn unknown_field(
-    read: &Read<'_>,
-    step: &str,
-    output: &Value,
-    segments: &[String],
-) -> Option<Diagnostic> {
+fn unknown_field(read: &Read<'_>, part: &StepPart<'_>, output: &Value) -> Option<Diagnostic> {
+    let (step, segments) = (part.step, part.segments);
     let mut at = output;
     for (depth, name) in segments.iter().enumerate() {
         match schema::property(output, at, name) {

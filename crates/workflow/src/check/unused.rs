@@ -1,7 +1,6 @@
 //! A step that only reads, and that nothing reads or waits for, does nothing.
 
 use super::Bound;
-use crate::expression::Target;
 use crate::reads::{Read, Reader};
 use crate::step::Step;
 use crate::workflow::Output;
@@ -27,18 +26,11 @@ pub(super) fn check(bound: &Bound<'_>, reads: &[Read<'_>], diagnostics: &mut Dia
 }
 
 fn is_read(step: &Step, index: usize, reads: &[Read<'_>]) -> bool {
-    reads.iter().any(|read| match &read.reference.target {
-        Target::Step { name, .. } => {
-            let by_itself = matches!(read.reader, Reader::Step { index: own, .. } if own == index);
-            step.name == name.as_str() && !by_itself
-        }
-        Target::AllSteps => true,
-        Target::Input { .. }
-        | Target::Item { .. }
-        | Target::Named { .. }
-        | Target::Unknown { .. }
-        | Target::Ambient => false,
-    })
+    let by_itself =
+        |read: &Read<'_>| matches!(read.reader, Reader::Step { index: own, .. } if own == index);
+    reads
+        .iter()
+        .any(|read| read.may_read(step.name.as_str()) && !by_itself(read))
 }
 
 fn unused(step: &Step) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! Go templates as expressions: parsed when made, stored as their text, rendered over a `Scope`.
 //! The context of a template is built lazily: nothing of the run is copied.
 
-use super::{Expression, Facet, Reference, RunField, Target};
+use super::{Expression, Facet, Reference, RunField, Target, run_field_target};
 use crate::limits::Bounds;
 use crate::scope::{ItemView, Scope, StepView};
 use gotemplate::{Key, Node, Object, Read, Template};
@@ -154,7 +154,10 @@ fn readable_steps(template: &Template) -> Option<Vec<String>> {
 fn name_segment(read: &Read, target: &Target) -> Option<gotemplate::Span> {
     let index = match target {
         Target::Unknown { .. } => 0,
-        Target::Input { .. } | Target::Step { .. } | Target::Item { .. } => 1,
+        Target::Input { .. }
+        | Target::Step { .. }
+        | Target::Item { .. }
+        | Target::UnknownField { .. } => 1,
         Target::AllSteps | Target::Ambient | Target::Named { .. } => return None,
     };
     Some(read.rooted.as_ref()?.get(index)?.span)
@@ -178,7 +181,11 @@ fn target_of(read: &Read) -> Option<Target> {
             Some(name) => Target::Item { name },
             None => Target::Ambient,
         },
-        "vars" | "workflow" => Target::Ambient,
+        "vars" => match rest.into_iter().next() {
+            Some(name) => Target::UnknownField { root: "vars", name },
+            None => Target::Ambient,
+        },
+        "workflow" => run_field_target("workflow", rest.first().map(String::as_str)),
         _ => Target::Unknown { name: root },
     })
 }

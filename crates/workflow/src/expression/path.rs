@@ -287,6 +287,17 @@ impl Path {
     }
 }
 
+/// The read of a field of the run, under the name that the run has in a language.
+pub(super) fn run_field_target(root: &'static str, field: Option<&str>) -> Target {
+    match field {
+        Some(name) if RunField::parse(name).is_none() => Target::UnknownField {
+            root,
+            name: name.to_owned(),
+        },
+        Some(_) | None => Target::Ambient,
+    }
+}
+
 fn item_at(items: &[Value], index: i64) -> Option<&Value> {
     let position = usize::try_from(index.unsigned_abs()).ok()?;
     if index < 0 {

@@ -3,10 +3,10 @@
 use super::super::expressions::Reader;
 use super::super::syntax::{Step as Written, Suite};
 use super::super::{Compat, Options, policy, programs};
-use crate::arguments;
-use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT, STEP_NAME_CHARACTERS_MAX};
+use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT};
+use crate::{arguments, name};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes, suggest};
-use onecall_workflow::expression::ValueTemplate;
+use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{OnError, SkippedNeed};
 use onecall_workflow::step::{
@@ -50,7 +50,7 @@ pub(super) fn lower(
 ) -> Option<Step> {
     let id = written.id?;
     check_id(id, diagnostics);
-    let call = call(written, reader, servers, diagnostics)?;
+    let call = call(written, id, reader, servers, diagnostics);
     let needs = needs(written);
     let names: Vec<String> = needs
         .iter()
@@ -76,7 +76,7 @@ pub(super) fn lower(
     };
     let mut step = match written.for_each {
         None => body,
-        Some(for_each) => each(written, for_each, body, reader, diagnostics)?,
+        Some(for_each) => each(written, for_each, body, reader, diagnostics),
     };
     let policies = written
         .policy
@@ -94,22 +94,26 @@ fn each(
     node: Step,
     reader: &Reader<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Step> {
+) -> Step {
     let width = match &written.max_concurrency {
         Some(stated) if reader.compat() == Compat::Page => stated.value,
         Some(_) | None => 1,
     };
     let items_max = written.max_iterations.as_ref().map(|stated| stated.value);
-    let body = Step {
+    let mut body = Step {
         needs: Vec::new(),
         when: None,
         on_error: OnError::ABORT,
         mock: None,
         ..node.clone()
     };
-    Some(Step {
+    let items = reader.items(for_each, diagnostics);
+    if items.is_none() {
+        body.action = Action::Call(Call::unreadable(ValueTemplate::empty_object()));
+    }
+    Step {
         action: Action::Each(Each {
-            items: reader.items(for_each, diagnostics)?,
+            items: items.unwrap_or_else(|| Expression::text("[]")),
             item_name: "item".to_owned(),
             parallel_max: u32::try_from(width).unwrap_or(u32::MAX),
             iterations_max: items_max
@@ -121,16 +125,24 @@ fn each(
         }),
         timeout: None,
         ..node
-    })
+    }
 }
 
 fn call(
     written: &Written<'_>,
+    id: &Text,
     reader: &mut Reader<'_>,
     servers: &Servers<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Call> {
-    let (id, tool) = (written.id?, written.tool?);
+) -> Call {
+    let arguments = written
+        .args
+        .map_or_else(ValueTemplate::empty_object, |node| {
+            reader.values(node, true, diagnostics)
+        });
+    let Some(tool) = written.tool else {
+        return Call::unreadable(arguments);
+    };
     for cap in &written.call_caps {
         diagnostics.push(cap_inert(cap));
     }
@@ -139,13 +151,9 @@ fn call(
         Some(server) => format!("{server}.{tool}"),
         None => tool.to_string(),
     };
-    Some(Call {
+    Call {
         tool: ToolName::from(name.as_str()),
-        arguments: written
-            .args
-            .map_or_else(ValueTemplate::empty_object, |node| {
-                reader.values(node, true, diagnostics)
-            }),
+        arguments,
         reading: Reading::Payload,
         idempotent: false,
         transform: written
@@ -153,7 +161,7 @@ fn call(
             .and_then(|program| programs::transform(program, id, diagnostics)),
         tool_place: tool.place().clone(),
         argument_places: written.args.map(arguments::places).unwrap_or_default(),
-    })
+    }
 }
 
 /// The server that a node calls. A mocked node calls none, so nothing is asked of its server.
@@ -192,18 +200,12 @@ fn needs(written: &Written<'_>) -> Vec<Need> {
 }
 
 fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
-    let reason = if id.trim().is_empty() {
-        "is empty"
-    } else if id.chars().count() > STEP_NAME_CHARACTERS_MAX {
-        "has more than 128 characters"
-    } else if id.chars().any(char::is_control) {
-        "has control characters in it"
-    } else if ["item", "var", "env"].contains(&id.as_str()) {
-        "is taken by templates"
-    } else {
+    let is_taken = ["item", "var", "env"].contains(&id.as_str());
+    let fault = name::step_fault(id).or(is_taken.then_some("is taken by templates"));
+    let Some(reason) = fault else {
         return;
     };
-    let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
+    let shown = name::shown(id);
     diagnostics.push(
         Diagnostic::error(
             codes::INVALID_NAME,

@@ -3,6 +3,7 @@
 use super::super::expressions::Reader;
 use super::super::syntax::Question;
 use onecall_source::{Diagnostics, Node, Spanned};
+use onecall_workflow::expression::Expression;
 use onecall_workflow::policy::Refusal;
 use onecall_workflow::step::{Ask, Shape};
 use serde_json::{Value, json};
@@ -12,16 +13,15 @@ pub(super) fn ask(
     reader: Reader,
     what: &str,
     diagnostics: &mut Diagnostics,
-) -> Option<Ask> {
-    let message = reader.text(
-        written.message?,
-        &format!("the message of {what}"),
-        diagnostics,
-    );
+) -> Ask {
+    let message = match written.message {
+        Some(text) => reader.text(text, &format!("the message of {what}"), diagnostics),
+        None => Expression::text(""),
+    };
     let schema = written.schema.map(Node::to_json);
     let bare = schema.as_ref().is_some_and(|schema| !is_object(schema));
     let response = written.default_response.map(Node::to_json);
-    Some(Ask {
+    Ask {
         message,
         schema: schema.map(|schema| if bare { as_one_field(&schema) } else { schema }),
         bare,
@@ -35,7 +35,7 @@ pub(super) fn ask(
             }
         }),
         output: Shape::Report,
-    })
+    }
 }
 
 /// A schema that asks for fields by name. One without `type` but with properties does so too.

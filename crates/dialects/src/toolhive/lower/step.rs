@@ -1,16 +1,15 @@
 //! Steps: tool calls and loops. Questions and policies have files of their own.
 
 use super::super::expressions::Reader;
-use super::super::syntax::{Kind, Loop, Step as Written};
+use super::super::syntax::{Call as WrittenCall, Kind, Loop, Step as Written};
 use super::{policy, question};
-use crate::arguments;
 use crate::limits::{
-    STEP_NAME_CHARACTERS_MAX, TOOLHIVE_LOOP_ITEMS, TOOLHIVE_LOOP_PARALLEL,
-    TOOLHIVE_LOOP_PARALLEL_MAX, TOOLHIVE_STEP_TIMEOUT,
+    TOOLHIVE_LOOP_ITEMS, TOOLHIVE_LOOP_PARALLEL, TOOLHIVE_LOOP_PARALLEL_MAX, TOOLHIVE_STEP_TIMEOUT,
 };
+use crate::{arguments, name};
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Spanned, Text, codes};
 use onecall_workflow::evaluate::boolean_word;
-use onecall_workflow::expression::{Expression, ValueTemplate};
+use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
@@ -37,7 +36,7 @@ impl Context {
             place: name.place().clone(),
         });
         let needs: Vec<Need> = needs.collect();
-        let mut step = self.common(written, StepName::from(id.as_str()), &what, diagnostics)?;
+        let mut step = self.common(written, StepName::from(id.as_str()), &what, diagnostics);
         step.needs = without_repeats(needs, diagnostics);
         step.place = id.place().clone();
         step.timeout = Some(
@@ -54,42 +53,28 @@ impl Context {
         Some(step)
     }
 
-    /// What a step and the step inside of a loop have in common.
+    /// What a step and the step inside of a loop have in common. What cannot be read has a stand-in, so that the
+    /// rest of the step is seen.
     fn common(
         self,
         written: &Written<'_>,
         name: StepName,
         what: &str,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Step> {
+    ) -> Step {
         let on_error = policy::on_error(written.on_error.as_ref(), self.continues, diagnostics);
         let when = written
             .condition
             .and_then(|node| self.condition(node, what, diagnostics));
-        let action = match written.kind.as_ref()? {
-            Kind::Tool(call) => {
-                let tool = call.tool?;
-                check_tool(tool, what, diagnostics);
-                Action::Call(Call {
-                    tool: ToolName::from(tool.as_str()),
-                    arguments: call
-                        .arguments
-                        .map_or_else(ValueTemplate::empty_object, |node| {
-                            self.reader.values(node, "", what, diagnostics)
-                        }),
-                    reading: Reading::ContentMap,
-                    idempotent: call.idempotent,
-                    transform: None,
-                    tool_place: tool.place().clone(),
-                    argument_places: call.arguments.map(arguments::places).unwrap_or_default(),
-                })
+        let action = match &written.kind {
+            None => Action::Call(Call::unreadable(ValueTemplate::empty_object())),
+            Some(Kind::Tool(call)) => Action::Call(self.call(call, what, diagnostics)),
+            Some(Kind::Elicitation(asked)) => {
+                Action::Ask(question::ask(asked, self.reader, what, diagnostics))
             }
-            Kind::Elicitation(asked) => {
-                Action::Ask(question::ask(asked, self.reader, what, diagnostics)?)
-            }
-            Kind::ForEach(each) => Action::Each(self.each(each, &name, what, diagnostics)?),
+            Some(Kind::ForEach(each)) => Action::Each(self.each(each, &name, what, diagnostics)),
         };
-        Some(Step {
+        Step {
             name,
             title: written.title.map(ToString::to_string),
             description: written.description.map(ToString::to_string),
@@ -102,7 +87,28 @@ impl Context {
             default: written.default_results.map(Node::to_json),
             mock: None,
             place: written.node.place.clone(),
-        })
+        }
+    }
+
+    fn call(self, written: &WrittenCall<'_>, what: &str, diagnostics: &mut Diagnostics) -> Call {
+        let arguments = written
+            .arguments
+            .map_or_else(ValueTemplate::empty_object, |node| {
+                self.reader.values(node, "", what, diagnostics)
+            });
+        let Some(tool) = written.tool else {
+            return Call::unreadable(arguments);
+        };
+        check_tool(tool, what, diagnostics);
+        Call {
+            tool: ToolName::from(tool.as_str()),
+            arguments,
+            reading: Reading::ContentMap,
+            idempotent: written.idempotent,
+            transform: None,
+            tool_place: tool.place().clone(),
+            argument_places: written.arguments.map(arguments::places).unwrap_or_default(),
+        }
     }
 
     fn each(
@@ -111,34 +117,29 @@ impl Context {
         outer: &StepName,
         what: &str,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Each> {
+    ) -> Each {
         let item_name = each.item_var.map_or("item", |name| name.as_str());
         if let Some(name) = each.item_var {
             check_item_name(name, diagnostics);
         }
-        let inner = each.step.as_ref()?;
-        let name = inner
-            .id
-            .map_or_else(|| outer.clone(), |id| StepName::from(id.as_str()));
-        // The loop continues as a whole; its items abort it unless they say otherwise.
-        let context = Self {
-            continues: false,
-            ..self
+        let body = match &each.step {
+            Some(inner) => self.body(inner, outer, what, diagnostics),
+            None => Step::unreadable(outer.clone(), nowhere()),
         };
-        let body_what = format!("the inner step of {what}");
-        let mut body = context.common(inner, name, &body_what, diagnostics)?;
-        if let Some(id) = inner.id {
-            body.place = id.place().clone();
-        }
-        let collection = each.collection?;
-        let collection_what = format!("the collection of {what}");
-        let items = self.reader.value(collection, &collection_what, diagnostics);
-        check_collection(collection, &items, diagnostics);
+        let items = match each.collection {
+            Some(collection) => {
+                let what = format!("the collection of {what}");
+                let items = self.reader.value(collection, &what, diagnostics);
+                check_collection(collection, &items, diagnostics);
+                items
+            }
+            None => Expression::text("[]"),
+        };
         let iterations = each
             .max_iterations
             .as_ref()
             .map_or(0, |stated| stated.value);
-        Some(Each {
+        Each {
             items,
             item_name: item_name.to_owned(),
             parallel_max: parallel_max(each.max_parallel.as_ref(), diagnostics),
@@ -149,7 +150,30 @@ impl Context {
             output: Shape::Report,
             ends_at_failure: false,
             body: Box::new(body),
-        })
+        }
+    }
+
+    fn body(
+        self,
+        inner: &Written<'_>,
+        outer: &StepName,
+        what: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Step {
+        let name = inner
+            .id
+            .map_or_else(|| outer.clone(), |id| StepName::from(id.as_str()));
+        // The loop continues as a whole; its items abort it unless they say otherwise.
+        let context = Self {
+            continues: false,
+            ..self
+        };
+        let what = format!("the inner step of {what}");
+        let mut body = context.common(inner, name, &what, diagnostics);
+        if let Some(id) = inner.id {
+            body.place = id.place().clone();
+        }
+        body
     }
 
     fn condition(
@@ -207,16 +231,10 @@ fn parallel_max(stated: Option<&Spanned<i64>>, diagnostics: &mut Diagnostics) ->
 }
 
 fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
-    let reason = if id.trim().is_empty() {
-        "is empty"
-    } else if id.chars().count() > STEP_NAME_CHARACTERS_MAX {
-        "has more than 128 characters"
-    } else if id.chars().any(char::is_control) {
-        "has control characters in it"
-    } else {
+    let Some(reason) = name::step_fault(id) else {
         return;
     };
-    let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
+    let shown = name::shown(id);
     diagnostics.push(
         Diagnostic::error(
             codes::INVALID_NAME,
@@ -228,9 +246,7 @@ fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
 }
 
 fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
-    let inside =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '^' | '-');
-    if tool.starts_with(|c: char| c.is_ascii_alphanumeric()) && tool.chars().all(inside) {
+    if name::is_tool_reference(tool) {
         return;
     }
     let shown: String = tool.chars().take(60).collect();
@@ -243,9 +259,7 @@ fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
 }
 
 fn check_item_name(name: &Text, diagnostics: &mut Diagnostics) {
-    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let reason = if !plain {
+    let reason = if !name::is_readable(name) {
         "is no name that a template can read"
     } else if *name == *"index" {
         "is taken by the number of the item"

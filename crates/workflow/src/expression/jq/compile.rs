@@ -164,6 +164,8 @@ fn on_large_stack(code: &str) -> Result<(Compiled, Vec<Read>), JqError> {
 }
 
 fn load_faults(code: &str, error: Error<&str>) -> Vec<JqFault> {
+    let unexpected =
+        |expected: &str, found: &str| fault(short(code, found), format!("expected {expected}"));
     match error {
         Error::Io(imports) => imports
             .into_iter()
@@ -171,21 +173,11 @@ fn load_faults(code: &str, error: Error<&str>) -> Vec<JqFault> {
             .collect(),
         Error::Lex(errors) => errors
             .into_iter()
-            .map(|(expected, found)| {
-                fault(
-                    short(code, found),
-                    format!("expected {}", expected.as_str()),
-                )
-            })
+            .map(|(expected, found)| unexpected(expected.as_str(), found))
             .collect(),
         Error::Parse(errors) => errors
             .into_iter()
-            .map(|(expected, found)| {
-                fault(
-                    short(code, found),
-                    format!("expected {}", expected.as_str()),
-                )
-            })
+            .map(|(expected, found)| unexpected(expected.as_str(), found))
             .collect(),
     }
 }

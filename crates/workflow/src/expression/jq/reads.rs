@@ -2,7 +2,7 @@
 //! of everything it may reach.
 
 use super::View;
-use crate::expression::Target;
+use crate::expression::{Target, run_field_target};
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Pattern, Term};
 use jaq_core::load::span;
@@ -34,7 +34,9 @@ impl Read {
         };
         let which = match target {
             Target::Named { .. } | Target::Unknown { .. } => self.path.first(),
-            Target::Input { .. } | Target::Step { .. } => self.path.get(1),
+            Target::Input { .. } | Target::Step { .. } | Target::UnknownField { .. } => {
+                self.path.get(1)
+            }
             Target::Item { .. } | Target::AllSteps | Target::Ambient => None,
         };
         (target, which)
@@ -58,7 +60,7 @@ fn run_target(names: &[&str]) -> Target {
             facet: Some((*facet).to_owned()),
             segments: owned(rest),
         },
-        ["run", ..] => Target::Ambient,
+        ["run", rest @ ..] => run_field_target("run", rest.first().copied()),
         ["index", ..] => Target::Item {
             name: "index".to_owned(),
         },

@@ -205,6 +205,7 @@ fn reads(code: &str) -> Vec<String> {
             Target::Item { name } => format!("item {name}"),
             Target::Named { name } => format!("named {name}"),
             Target::Unknown { name } => format!("unknown {name}"),
+            Target::UnknownField { root, name } => format!("no {name} in {root}"),
             Target::Ambient => "ambient".to_owned(),
         });
     shown.collect()

@@ -43,7 +43,8 @@ impl Wanted {
                     Target::Input { .. }
                     | Target::Item { .. }
                     | Target::Named { .. }
-                    | Target::Unknown { .. } => {}
+                    | Target::Unknown { .. }
+                    | Target::UnknownField { .. } => {}
                 },
                 (View::Result, _) => {}
             }

@@ -5,6 +5,7 @@ mod files;
 mod resources;
 mod suites;
 mod tools;
+mod workflows;
 
 pub use files::MCP_SERVERS;
 
@@ -87,6 +88,7 @@ pub fn parts() -> impl Iterator<Item = &'static Part> {
         .iter()
         .chain(files::PARTS)
         .chain(resources::PARTS)
+        .chain(workflows::PARTS)
         .chain(suites::PARTS)
 }
 

@@ -106,7 +106,17 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "backend of onecall.yaml"
         | "auth of a backend"
         | "mcp.json"
-        | "server of mcp.json" => own.to_owned(),
+        | "server of mcp.json"
+        | "workflow file"
+        | "annotations of a workflow file"
+        | "time-out of a workflow file"
+        | "budget of a workflow file"
+        | "step of a workflow file"
+        | "body of a loop"
+        | "any step of a workflow file"
+        | "retry of a workflow file"
+        | "expression of a workflow file"
+        | "output of a workflow file" => own.to_owned(),
         "ToolHive configuration"
         | "incomingAuth"
         | "outgoingAuth"
@@ -397,6 +407,8 @@ fn no_reader_asks_for_a_key_beside_the_table() {
     let mut files = Vec::new();
     rust_files(&root.join("src"), &mut files);
     rust_files(&root.join("../dialects/src/toolhive"), &mut files);
+    rust_files(&root.join("../dialects/src/native"), &mut files);
+    files.push(root.join("../dialects/src/native.rs"));
     let known: BTreeSet<&str> = parts()
         .flat_map(|part| part.keys)
         .map(|key| key.name)
@@ -410,6 +422,33 @@ fn no_reader_asks_for_a_key_beside_the_table() {
         }
     }
     assert!(count > 100, "only {count} keys were found in the code");
+}
+
+/// Parts of the JSON Schema of workflow files, by the part of the table that lists the same keys.
+const DEFINITIONS: [(&str, &str); 8] = [
+    ("workflow file", ""),
+    ("annotations of a workflow file", "/$defs/annotations"),
+    ("time-out of a workflow file", "/$defs/runTimeout"),
+    ("budget of a workflow file", "/$defs/budget"),
+    ("step of a workflow file", "/$defs/step"),
+    ("body of a loop", "/$defs/body"),
+    ("retry of a workflow file", "/$defs/retryLong"),
+    ("output of a workflow file", "/$defs/outputLong"),
+];
+
+#[test]
+fn the_schema_of_workflow_files_has_the_keys_of_the_table() {
+    let schema = onecall_dialects::native::schema();
+    for (name, pointer) in DEFINITIONS {
+        let own = part(name).unwrap();
+        let included = own.includes.iter().filter_map(|name| part(name));
+        let keys = own.keys.iter().chain(included.flat_map(|part| part.keys));
+        let listed: BTreeSet<&str> = keys.map(|key| key.name).collect();
+        let described = schema.pointer(&format!("{pointer}/properties")).unwrap();
+        let described = described.as_object().unwrap().keys();
+        let described: BTreeSet<&str> = described.map(String::as_str).collect();
+        assert_eq!(listed, described, "{name}");
+    }
 }
 
 #[test]

@@ -17,7 +17,9 @@ pub mod settings;
 pub mod status;
 mod substitute;
 mod suite;
+mod taken;
 mod toolhive;
+mod workloads;
 
 pub use onecall_dialects::mcptest::Compat;
 pub use portability::portability;

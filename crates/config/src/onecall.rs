@@ -3,7 +3,7 @@
 use crate::backend::Reader;
 use crate::keys;
 use crate::settings::{Backend, Compositions, Expose, Limits};
-use onecall_source::{Diagnostics, Fields, Node, NodeKind};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
 
@@ -78,7 +78,29 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
 fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
     let prefix = fields.optional_string("prefix", diagnostics);
     fields.finish(diagnostics);
+    if let Some(prefix) = prefix {
+        diagnostics.extend(prefix_fault(prefix));
+    }
     prefix.map(ToString::to_string)
+}
+
+/// Limit: characters of a prefix; a name of a workflow must fit behind it.
+const PREFIX_CHARACTERS_MAX: usize = 64;
+
+/// A prefix becomes part of the names of tools, so it is held to what those may have.
+fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let length = prefix.chars().count();
+    let reason = match prefix.chars().find(|c| !allowed(*c)) {
+        Some(bad) => format!("has {bad:?} in it"),
+        None if length > PREFIX_CHARACTERS_MAX => format!("has {length} characters"),
+        None => return None,
+    };
+    let message = format!("no tool can have a name that starts with this prefix: it {reason}");
+    let fault = Diagnostic::error(codes::INVALID_NAME, message)
+        .label(prefix.place(), "not the start of a name")
+        .help("use at most 64 letters, digits, `_`, `-`, `.` and `:`, such as `flow_`");
+    Some(fault)
 }
 
 /// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
@@ -154,7 +176,7 @@ fn read_templates(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> GoOp
 }
 
 /// The paths of workflow files, for the caller to add.
-pub(crate) fn paths(root: &Node) -> Vec<onecall_source::Text> {
+pub(crate) fn paths(root: &Node) -> Vec<Text> {
     let Some(node) = root.get("workflows") else {
         return Vec::new();
     };

@@ -4,18 +4,21 @@ use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
 use crate::resources::{
-    self, Definition, Loaded, NAMESPACE, Resource, no_backends, publish, resources_of,
+    self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
 use crate::settings::{Backend, Compositions, Limits, Server, Settings};
 use crate::substitute::Environment;
 use crate::suite::{self, Suite};
+use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
+use crate::workloads::Workloads;
 use onecall_dialects::dialect::{Kind, detect};
 use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
-    Diagnostic, Diagnostics, Document, Severity, SourceId, SourceMap, Span, Text, codes, parse,
+    Diagnostic, Diagnostics, Document, Node, Severity, SourceId, SourceMap, Span, Text, codes,
+    parse,
 };
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -53,7 +56,7 @@ pub fn read(
 ) -> (Option<Settings>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let documents = parse_all(sources, inputs, &mut diagnostics);
-    let (mut settings, definitions) = assemble(&documents, options, &mut diagnostics);
+    let (mut settings, definitions) = assemble(documents, options, &mut diagnostics);
     let left = definitions
         .into_iter()
         .filter(|own| own.referenced_by.is_empty());
@@ -64,24 +67,27 @@ pub fn read(
     (sound.then_some(settings), diagnostics)
 }
 
-/// Everything but the decision whether it may be used.
+/// Everything but the decision whether it may be used. A document is dropped as soon as it has been read, since
+/// the trees of many files take more memory than what they mean.
 pub(crate) fn assemble(
-    documents: &[Found],
+    mut documents: Vec<Found>,
     options: &Options<'_>,
     diagnostics: &mut Diagnostics,
 ) -> (Settings, Vec<Definition>) {
     let mut merged = Merged::default();
     // What `onecall.yaml` says about templates holds for every file, so it is read first.
-    for found in of_kind(documents, Kind::Onecall) {
+    for found in of_kind(&mut documents, Kind::Onecall) {
         let own = onecall::read(&found.document.root, &found.reader(options), diagnostics);
         merged.add_onecall(own);
     }
-    for found in of_kind(documents, Kind::McpServers) {
+    for found in of_kind(&mut documents, Kind::McpServers) {
         let reader = found.reader(options);
         let backends = mcp_servers::read(&found.document.root, &reader, diagnostics);
         merged.server.backends.extend(backends);
     }
-    let resources: Vec<Resource<'_>> = of_kind(documents, Kind::Resource)
+    let held: Vec<Found> = of_kind(&mut documents, Kind::Resource).collect();
+    let resources: Vec<Resource<'_>> = held
+        .iter()
         .flat_map(|found| resources_of(&found.document.root, diagnostics))
         .collect();
     let context = resources::Context {
@@ -91,7 +97,9 @@ pub(crate) fn assemble(
         loose: &merged.server.backends.clone(),
     };
     let mut loaded = resources::load(&resources, context, diagnostics);
-    for found in of_kind(documents, Kind::ToolhiveConfig) {
+    drop(resources);
+    drop(held);
+    for found in of_kind(&mut documents, Kind::ToolhiveConfig) {
         let reader = found.reader(options);
         let context = toolhive::Context {
             reader: &reader,
@@ -104,11 +112,11 @@ pub(crate) fn assemble(
         let own = toolhive::read(&found.document.root, context, diagnostics);
         merged.add_toolhive(own, &mut loaded, diagnostics);
     }
-    for found in of_kind(documents, Kind::Workflow) {
-        merged.add_native(native::read(&found.document.root, diagnostics));
+    for found in of_kind(&mut documents, Kind::Workflow) {
+        merged.add_native(&found.document.root, diagnostics);
     }
     let backends: Vec<String> = merged.backend_names();
-    for found in of_kind(documents, Kind::Suite) {
+    for found in of_kind(&mut documents, Kind::Suite) {
         let reader = found.reader(options);
         let context = suite::Context {
             reader: &reader,
@@ -117,14 +125,15 @@ pub(crate) fn assemble(
             compat: options.compat,
         };
         let own = suite::read(&found.document.root, context, diagnostics);
-        merged.add_suite(own);
+        merged.add_suite(own, diagnostics);
     }
     let definitions = std::mem::take(&mut loaded.definitions);
     (merged.finish(loaded.servers, diagnostics), definitions)
 }
 
-fn of_kind(documents: &[Found], kind: Kind) -> impl Iterator<Item = &Found> {
-    documents.iter().filter(move |found| found.kind == kind)
+/// Takes the documents of a kind.
+fn of_kind(documents: &mut Vec<Found>, kind: Kind) -> impl Iterator<Item = Found> {
+    documents.extract_if(.., move |found| found.kind == kind)
 }
 
 /// The paths of workflow files that an `onecall.yaml` names, relative to it.
@@ -236,6 +245,9 @@ struct Merged {
     /// Environment variables that compositions may read.
     readable: BTreeSet<String>,
     compositions: Vec<Workflow>,
+    /// The names of the workflows of the server.
+    taken: Taken,
+    workloads: Vec<Workloads>,
 }
 
 impl Merged {
@@ -261,11 +273,13 @@ impl Merged {
         names.map(|name| name.as_str().to_owned()).collect()
     }
 
-    fn add_suite(&mut self, own: Suite) {
+    fn add_suite(&mut self, own: Suite, diagnostics: &mut Diagnostics) {
         self.server.backends.extend(own.backends);
         for composition in own.compositions {
             let workflow = composition.workflow;
             if composition.is_published || self.exposed.publish(workflow.name.as_str()) {
+                let name = workflow.name.as_str();
+                self.taken.add(name, &workflow.place, diagnostics);
                 self.server.workflows.push(workflow);
             } else {
                 self.compositions.push(workflow);
@@ -280,24 +294,33 @@ impl Merged {
         if let Some(aggregation) = own.aggregation {
             self.server.aggregation = aggregation;
         }
+        let others = self.server.backends.len();
         if let (Some(group), []) = (&own.group, own.backends.as_slice()) {
             loaded.join(group, NAMESPACE, &mut self.server);
         }
         self.group = own.group.or(self.group.take());
         self.server.backends.extend(own.backends);
+        own.workloads.apply(&mut self.server.backends[others..]);
+        self.workloads.push(own.workloads);
         self.server.workflows.extend(own.workflows);
-        let references = &own.tool_refs;
-        publish(
-            references,
-            NAMESPACE,
-            &mut self.server,
-            &mut loaded.definitions,
-            diagnostics,
-        );
+        for name in &own.names {
+            self.taken.add(name, name.place(), diagnostics);
+        }
+        let mut publication = Publication {
+            server: &mut self.server,
+            namespace: NAMESPACE,
+            taken: &mut self.taken,
+        };
+        let definitions = &mut loaded.definitions;
+        publish(&own.tool_refs, &mut publication, definitions, diagnostics);
     }
 
-    fn add_native(&mut self, own: Option<native::Read>) {
-        match own {
+    fn add_native(&mut self, root: &Node, diagnostics: &mut Diagnostics) {
+        let hidden = root.get("expose").and_then(Node::as_bool) == Some(false);
+        if let (Some(name), false) = (root.get("workflow").and_then(Node::as_text), hidden) {
+            self.taken.add(name, name.place(), diagnostics);
+        }
+        match native::read(root, diagnostics) {
             Some(own) if own.exposed => {
                 let name = own.workflow.name.as_str().to_owned();
                 self.server.names.prefixed.insert(name);
@@ -314,6 +337,9 @@ impl Merged {
         if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
             diagnostics.push(no_backends(&self.server, group.place(), Some(group)));
         }
+        for workloads in &self.workloads {
+            workloads.check(&self.server.backends, diagnostics);
+        }
         if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }
@@ -328,7 +354,6 @@ impl Merged {
         }
         for server in &servers {
             check_backends(&server.backends, diagnostics);
-            check_workflows(&server.workflows, diagnostics);
             if self.durability == Some(Durability::None) {
                 for workflow in &server.workflows {
                     check_questions(workflow, diagnostics);
@@ -359,26 +384,6 @@ fn check_backends(backends: &[Backend], diagnostics: &mut Diagnostics) {
                     format!("two backends are named `{}`", backend.name),
                 )
                 .label(&backend.place, "this name is taken")
-                .secondary(&earlier.place, "first used here")
-                .help("give one of them another name"),
-            ),
-        }
-    }
-}
-
-fn check_workflows(workflows: &[Workflow], diagnostics: &mut Diagnostics) {
-    let mut first: BTreeMap<&str, &Workflow> = BTreeMap::new();
-    for workflow in workflows {
-        match first.get(workflow.name.as_str()) {
-            None => {
-                first.insert(workflow.name.as_str(), workflow);
-            }
-            Some(earlier) => diagnostics.push(
-                Diagnostic::error(
-                    codes::DUPLICATE_WORKFLOW,
-                    format!("two workflows are named `{}`", workflow.name),
-                )
-                .label(&workflow.place, "this name is taken")
                 .secondary(&earlier.place, "first used here")
                 .help("give one of them another name"),
             ),

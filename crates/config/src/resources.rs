@@ -14,8 +14,8 @@ pub(crate) use tool_config::ToolConfigs;
 
 use crate::settings::{Backend, Server};
 use crate::substitute::Environment;
-use crate::toolhive::add_header;
-use crate::toolhive::auth::Header;
+use crate::taken::Taken;
+use crate::workloads::{Header, add_header};
 use backends::Member;
 use external_auth::ExternalAuths;
 use onecall_dialects::toolhive as dialect;
@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Definition {
     pub(crate) name: Text,
     pub(crate) namespace: String,
+    /// The name of its tool, whether the rest could be read or not.
+    pub(crate) tool_name: Option<Text>,
     pub(crate) workflow: Option<Workflow>,
     pub(crate) referenced_by: Vec<String>,
 }
@@ -174,10 +176,11 @@ fn definition(
         version,
     };
     let name = resource.name?.clone();
-    let workflow = resource
-        .spec(diagnostics)
-        .and_then(|spec| dialect::read(spec, &options, diagnostics));
+    let spec = resource.spec(diagnostics);
+    let tool_name = spec.and_then(|spec| spec.get("name")?.as_text());
+    let workflow = spec.and_then(|spec| dialect::read(spec, &options, diagnostics));
     Some(Definition {
+        tool_name: tool_name.cloned(),
         name,
         namespace: resource.namespace.clone(),
         workflow,
@@ -185,21 +188,31 @@ fn definition(
     })
 }
 
+/// A server that definitions are added to.
+pub(crate) struct Publication<'a> {
+    pub(crate) server: &'a mut Server,
+    pub(crate) namespace: &'a str,
+    pub(crate) taken: &'a mut Taken,
+}
+
 /// Publishes the definitions that a server refers to.
 pub(crate) fn publish(
     references: &[Text],
-    namespace: &str,
-    server: &mut Server,
+    server: &mut Publication<'_>,
     definitions: &mut [Definition],
     diagnostics: &mut Diagnostics,
 ) {
+    let namespace = server.namespace;
     for reference in references {
         let found = definitions.iter_mut().find(|definition| {
             definition.namespace == namespace && *definition.name == **reference
         });
         if let Some(definition) = found {
-            definition.referenced_by.push(server.name.clone());
-            server.workflows.extend(definition.workflow.clone());
+            if let Some(name) = &definition.tool_name {
+                server.taken.add(name, name.place(), diagnostics);
+            }
+            definition.referenced_by.push(server.server.name.clone());
+            server.server.workflows.extend(definition.workflow.clone());
             continue;
         }
         let names = definitions.iter().filter(|own| own.namespace == namespace);

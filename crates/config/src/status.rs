@@ -26,10 +26,11 @@ pub fn statuses(
 ) -> Vec<DefinitionStatus> {
     let mut diagnostics = Diagnostics::new();
     let documents = parse_all(sources, inputs, &mut diagnostics);
-    let (_, definitions) = assemble(&documents, options, &mut diagnostics);
+    let (_, definitions) = assemble(documents, options, &mut diagnostics);
     diagnostics.extend(more.iter().cloned());
     diagnostics.sort();
     let mut ignored = Diagnostics::new();
+    let documents = parse_all(sources, inputs, &mut ignored);
     let mut all = Vec::new();
     for found in documents
         .iter()

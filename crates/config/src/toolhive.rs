@@ -7,8 +7,8 @@ mod operational;
 use crate::backend::Reader;
 use crate::keys;
 use crate::resources::ToolConfigs;
-use crate::settings::{Aggregation, Backend, Transport};
-use auth::Header;
+use crate::settings::{Aggregation, Backend};
+use crate::workloads::Workloads;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -20,6 +20,9 @@ pub(crate) struct Toolhive {
     pub(crate) name: Option<String>,
     pub(crate) backends: Vec<Backend>,
     pub(crate) workflows: Vec<Workflow>,
+    /// The names of its composite tools, whether they could be read or not.
+    pub(crate) names: Vec<Text>,
+    pub(crate) workloads: Workloads,
     pub(crate) aggregation: Option<Aggregation>,
     /// The group whose members are the backends.
     pub(crate) group: Option<Text>,
@@ -68,13 +71,14 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
         auth::incoming(own, diagnostics);
     }
     if let Some(own) = fields.optional_fields("outgoingAuth", diagnostics) {
-        auth::outgoing(own, &mut read.backends, context.reader, diagnostics);
+        auth::outgoing(own, &mut read.workloads, context.reader, diagnostics);
     }
     if let Some(own) = fields.optional_fields("aggregation", diagnostics) {
-        read.aggregation = Some(aggregation::read(own, context, diagnostics));
+        let names = &mut read.workloads.names;
+        read.aggregation = Some(aggregation::read(own, context, names, diagnostics));
     }
     if let Some(own) = fields.optional_fields("operational", diagnostics) {
-        operational::read(own, &mut read.backends, diagnostics);
+        operational::read(own, &mut read.workloads, diagnostics);
     }
     refuse(
         &mut fields,
@@ -90,6 +94,8 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
         ..dialect::Options::default()
     };
     for node in fields.sequence("compositeTools", diagnostics) {
+        let name = node.get("name").and_then(Node::as_text);
+        read.names.extend(name.cloned());
         let workflow = dialect::read(node, &options, diagnostics);
         read.workflows.extend(workflow);
     }
@@ -174,14 +180,4 @@ fn read_backend(
     };
     fields.finish(diagnostics);
     backend
-}
-
-/// Adds a header to a backend that is reached over HTTP.
-pub(crate) fn add_header(backend: &mut Backend, header: &Header) {
-    match &mut backend.transport {
-        Transport::Stdio { .. } => {}
-        Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
-            headers.push((header.name.clone(), header.value.clone()));
-        }
-    }
 }

@@ -4,7 +4,7 @@
 use super::{Resource, ResourceKind, not_found};
 use crate::keys;
 use crate::substitute::{Environment, substitute};
-use crate::toolhive::auth::Header;
+use crate::workloads::Header;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use std::cell::Cell;
 use std::collections::BTreeMap;

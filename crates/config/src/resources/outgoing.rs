@@ -1,8 +1,8 @@
 //! `outgoingAuth` of a VirtualMCPServer: what each backend is called with.
 
 use super::external_auth::ExternalAuths;
-use crate::toolhive::auth::Header;
 use crate::toolhive::read_reference;
+use crate::workloads::Header;
 use onecall_source::{Diagnostics, Entry, Fields};
 use std::collections::BTreeMap;
 

@@ -4,11 +4,13 @@ use super::backends::Member;
 use super::external_auth::ExternalAuths;
 use super::outgoing::Outgoing;
 use super::{
-    Context, Definition, Resource, ResourceKind, ToolConfigs, authenticate, join, publish,
+    Context, Definition, Publication, Resource, ResourceKind, ToolConfigs, authenticate, join,
+    publish,
 };
 use crate::backend::Reader;
 use crate::keys;
 use crate::settings::{Backend, Server};
+use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
 use onecall_dialects::toolhive::Home;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
@@ -80,15 +82,17 @@ impl Subject<'_> {
         let config = config.unwrap_or_default();
         references.extend(config.tool_refs.iter().cloned());
         let group = group.or_else(|| config.group.clone());
+        let mut taken = Taken::default();
+        for name in &config.names {
+            taken.add(name, name.place(), diagnostics);
+        }
         let mut server = self.assemble(config, group.as_ref(), &outgoing, diagnostics)?;
-        let namespace = &self.resource.namespace;
-        publish(
-            &references,
-            namespace,
-            &mut server,
-            definitions,
-            diagnostics,
-        );
+        let mut publication = Publication {
+            server: &mut server,
+            namespace: &self.resource.namespace,
+            taken: &mut taken,
+        };
+        publish(&references, &mut publication, definitions, diagnostics);
         if let (true, Some(name)) = (server.backends.is_empty(), self.resource.name) {
             diagnostics.push(no_backends(&server, name.place(), group.as_ref()));
         }
@@ -118,6 +122,7 @@ impl Subject<'_> {
             let namespace = &self.resource.namespace;
             join(self.members, group, namespace, outgoing, &mut server);
         }
+        config.workloads.apply(&mut server.backends);
         for loose in self.context.loose {
             let is_known = |own: &Backend| own.name == loose.name;
             if is_explicit || !server.backends.iter().any(is_known) {
@@ -126,6 +131,7 @@ impl Subject<'_> {
                 server.backends.push(backend);
             }
         }
+        config.workloads.check(&server.backends, diagnostics);
         Some(server)
     }
 

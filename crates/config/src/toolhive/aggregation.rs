@@ -3,24 +3,26 @@
 use super::{Context, read_reference};
 use crate::settings::{Aggregation, Strategy, ToolOverride, ToolRule, Visibility};
 use onecall_dialects::toolhive::read_annotations;
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, codes};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, Text, codes};
 use onecall_workflow::name::BackendName;
 use std::collections::BTreeMap;
 
 pub(super) fn read(
     mut fields: Fields<'_>,
     context: Context<'_>,
+    names: &mut Vec<Text>,
     diagnostics: &mut Diagnostics,
 ) -> Aggregation {
     let place = fields.place();
     let choices = ["prefix", "priority", "manual"];
     let strategy = fields.optional_choice("conflictResolution", &choices, diagnostics);
     let (format, order) = match fields.optional_fields("conflictResolutionConfig", diagnostics) {
-        Some(own) => read_config(own, diagnostics),
+        Some(own) => read_config(own, names, diagnostics),
         None => (None, Vec::new()),
     };
     let mut rules: Vec<ToolRule> = Vec::new();
     for node in fields.sequence("tools", diagnostics) {
+        names.extend(node.get("workload").and_then(Node::as_text).cloned());
         if let Some(rule) = read_rule(node, context, diagnostics) {
             if rules.iter().any(|earlier| earlier.backend == rule.backend) {
                 diagnostics.push(duplicate_rule(node, &rule));
@@ -66,11 +68,13 @@ pub(super) fn read(
 
 fn read_config(
     mut fields: Fields<'_>,
+    names: &mut Vec<Text>,
     diagnostics: &mut Diagnostics,
 ) -> (Option<String>, Vec<BackendName>) {
     let format = fields.optional_string("prefixFormat", diagnostics);
     let order = fields.string_sequence("priorityOrder", diagnostics);
     fields.finish(diagnostics);
+    names.extend(order.iter().copied().cloned());
     let order = order.iter().map(|name| BackendName::from(name.as_str()));
     (format.map(ToString::to_string), order.collect())
 }

@@ -1,10 +1,9 @@
 //! Who may call, and as whom backends are called. What cannot be enforced yet refuses the file.
 
-use super::add_header;
 use crate::backend::Reader;
 use crate::keys;
-use crate::settings::Backend;
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes, suggest};
+use crate::workloads::{Header, Workloads};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, codes};
 
 pub(super) fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     let kind = fields.entry("type");
@@ -50,7 +49,7 @@ const STRATEGIES: [&str; 7] = [
 
 pub(super) fn outgoing(
     mut fields: Fields<'_>,
-    backends: &mut [Backend],
+    workloads: &mut Workloads,
     reader: &Reader<'_>,
     diagnostics: &mut Diagnostics,
 ) {
@@ -67,42 +66,14 @@ pub(super) fn outgoing(
         .filter(|entry| !entry.value.is_null());
     let own = fields.mapping("backends", diagnostics);
     fields.finish(diagnostics);
-    let default =
+    workloads.default_header =
         default.and_then(|entry| strategy(entry, "outgoingAuth.default", reader, diagnostics));
     for entry in own {
-        if !backends
-            .iter()
-            .any(|backend| backend.name.as_str() == entry.key.as_str())
-        {
-            diagnostics.push(unknown_backend(&entry.key, backends));
-        }
+        let path = format!("outgoingAuth.backends.{}", entry.key);
+        let header = strategy(entry, &path, reader, diagnostics);
+        workloads.names.push(entry.key.clone());
+        workloads.headers.push((entry.key.clone(), header));
     }
-    let own: Vec<(&Text, Option<Header>)> = own
-        .iter()
-        .map(|entry| {
-            let path = format!("outgoingAuth.backends.{}", entry.key);
-            (&entry.key, strategy(entry, &path, reader, diagnostics))
-        })
-        .collect();
-    for backend in backends {
-        let stated = own
-            .iter()
-            .find(|(name, _)| backend.name.as_str() == name.as_str());
-        let header = match stated {
-            Some((_, header)) => header.as_ref(),
-            None => default.as_ref(),
-        };
-        if let Some(header) = header {
-            add_header(backend, header);
-        }
-    }
-}
-
-/// What a backend is called with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) name: String,
-    pub(crate) value: String,
 }
 
 /// The header a strategy adds to each call; other ways to authenticate are refused.
@@ -186,16 +157,4 @@ fn one_value(place: &onecall_source::Place, message: &str) -> Diagnostic {
     Diagnostic::error(codes::KEYS_CONFLICT, message)
         .label(place, "the value of the header")
         .help("write one of them")
-}
-
-pub(super) fn unknown_backend(name: &Text, backends: &[Backend]) -> Diagnostic {
-    let diagnostic = Diagnostic::warning(
-        codes::UNKNOWN_BACKEND,
-        format!("no backend is named `{name}`"),
-    )
-    .label(name.place(), "unknown backend");
-    match suggest(name, backends.iter().map(|backend| backend.name.as_str())) {
-        Some(near) => diagnostic.help(format!("a backend named `{near}` exists")),
-        None => diagnostic.help("name a backend of this configuration, or remove it"),
-    }
 }

@@ -1,26 +1,26 @@
 //! `operational`: time-outs act; the rest has no effect yet.
 
-use super::auth::unknown_backend;
 use crate::keys;
-use crate::settings::Backend;
+use crate::workloads::Workloads;
 use onecall_dialects::toolhive::{parse_duration, read_duration};
 use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
 
 pub(super) fn read(
     mut fields: Fields<'_>,
-    backends: &mut [Backend],
+    workloads: &mut Workloads,
     diagnostics: &mut Diagnostics,
 ) {
     if let Some(own) = fields.optional_fields("timeouts", diagnostics) {
-        timeouts(own, backends, diagnostics);
+        timeouts(own, workloads, diagnostics);
     }
     let inert = ["logLevel", "failureHandling"];
     keys::warn_inert(&mut fields, "operational.", &inert, diagnostics);
     fields.finish(diagnostics);
 }
 
-fn timeouts(mut fields: Fields<'_>, backends: &mut [Backend], diagnostics: &mut Diagnostics) {
+fn timeouts(mut fields: Fields<'_>, workloads: &mut Workloads, diagnostics: &mut Diagnostics) {
     let default = read_duration(&mut fields, "default", diagnostics);
+    workloads.default_timeout = default.map(|default| default.value);
     let own = fields.mapping("perWorkload", diagnostics);
     fields.finish(diagnostics);
     for entry in own {
@@ -38,17 +38,7 @@ fn timeouts(mut fields: Fields<'_>, backends: &mut [Backend], diagnostics: &mut 
             );
             continue;
         };
-        let mut named = backends
-            .iter_mut()
-            .filter(|backend| backend.name.as_str() == entry.key.as_str());
-        match named.next() {
-            Some(backend) => backend.timeout = Some(duration),
-            None => diagnostics.push(unknown_backend(&entry.key, backends)),
-        }
-    }
-    for backend in backends {
-        backend.timeout = backend
-            .timeout
-            .or(default.as_ref().map(|default| default.value));
+        workloads.names.push(entry.key.clone());
+        workloads.timeouts.push((entry.key.clone(), duration));
     }
 }

@@ -4,6 +4,7 @@
 mod convert;
 mod damage;
 mod diagnostics;
+mod faults;
 mod keys;
 mod reading;
 mod resources;

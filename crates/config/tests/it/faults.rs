@@ -1,0 +1,255 @@
+//! Faults that must be told, and faults that must not follow from others: one cause is one diagnostic.
+
+use crate::world::{load, tool};
+
+/// Codes and messages of a file, in order.
+#[track_caller]
+fn faults(files: &[(&str, &str)]) -> Vec<String> {
+    let outcome = load(files);
+    let faults = outcome.diagnostics.iter();
+    faults
+        .map(|found| format!("{}: {}", found.code.as_str(), found.message))
+        .collect()
+}
+
+#[track_caller]
+fn of_steps(steps: &str) -> Vec<String> {
+    faults(&[("demo.yaml", &tool(steps))])
+}
+
+fn native(rest: &str) -> String {
+    format!("workflow: demo\n{rest}")
+}
+
+#[test]
+fn a_retry_of_a_question_says_that_it_does_nothing() {
+    let told = "WF033: step `ask` asks a person, and a question is not retried";
+    let steps =
+        "  - {id: ask, type: elicitation, message: m, onError: {action: retry, retryCount: 2}}\n";
+    assert_eq!(of_steps(steps), [told]);
+    let file = native("steps:\n  ask: {ask: Go on?, retry: 2}\n");
+    assert_eq!(faults(&[("a.workflow.yaml", &file)]), [told]);
+    let call = "  - {id: s, tool: b.t, onError: {action: retry, retryCount: 2}}\n";
+    assert_eq!(of_steps(call), [""; 0]);
+}
+
+#[test]
+fn a_default_that_does_not_fit_is_told_at_its_place_in_every_dialect() {
+    let steps = "steps:\n  s: {tool: b.t}\n";
+    let unfit = [
+        ("limit: integer = abc", 3),
+        ("limit: {type: string, enum: [a], default: b}", 3),
+        (
+            "limit: {type: object, properties: {deep: {type: boolean, default: 3}}}",
+            3,
+        ),
+        (
+            "limit: {type: array, items: {type: integer, default: x}}",
+            3,
+        ),
+    ];
+    for (input, line) in unfit {
+        let file = native(&format!("inputs:\n  {input}\n{steps}"));
+        let outcome = load(&[("a.workflow.yaml", &file)]);
+        assert_eq!(outcome.codes(), ["WF045"], "{input}\n{}", outcome.report());
+        let at = format!("a.workflow.yaml:{line}:");
+        assert!(outcome.report().contains(&at), "{}", outcome.report());
+    }
+    for fit in [
+        "limit: integer = 5",
+        "limit: {type: integer, default: \"5\"}",
+        "limit: {type: object, default: {}, required: [a], properties: {a: {type: integer, default: 1}}}",
+        "limit: {default: [1, x]}",
+    ] {
+        let file = native(&format!("inputs:\n  {fit}\n{steps}"));
+        let outcome = load(&[("a.workflow.yaml", &file)]);
+        assert!(outcome.diagnostics.is_empty(), "{}", outcome.report());
+    }
+    let whole = native(&format!(
+        "parameters: {{type: object, $defs: {{n: {{type: integer}}}}, properties: {{a: {{$ref: \"#/$defs/n\", default: x}}}}}}\n{steps}"
+    ));
+    assert_eq!(load(&[("a.workflow.yaml", &whole)]).codes(), ["WF045"]);
+    let suite = "servers: {b: {url: \"http://h/mcp\"}}\ncompositions:\n- name: c\n  inputs: {type: object, properties: {a: {type: integer, default: x}}}\n  nodes: [{id: s, tool: t}]\n";
+    assert_eq!(load(&[("s.yaml", suite)]).faults(), ["WF045"]);
+}
+
+#[test]
+fn a_step_that_cannot_be_read_is_still_known_to_the_others() {
+    let reader =
+        "  - {id: r, tool: b.t, dependsOn: [s], arguments: {x: \"{{.steps.s.output.f}}\"}}\n";
+    for (broken, code) in [
+        ("  - {id: s, arguments: {x: 1}}\n", "WF021"),
+        ("  - {id: s, message: Go on?}\n", "WF033"),
+        ("  - {id: s, type: nothing}\n", "WF024"),
+        ("  - {id: s, type: forEach, collection: \"[1]\"}\n", "WF021"),
+        ("  - {id: s, type: forEach, step: {tool: b.t}}\n", "WF021"),
+        (
+            "  - {id: s, type: forEach, collection: \"[1]\", step: {id: i}}\n",
+            "WF021",
+        ),
+    ] {
+        let read = reader.replace("output.f", "status");
+        let found = load(&[("demo.yaml", &tool(&format!("{broken}{read}")))]);
+        assert_eq!(found.codes(), [code], "{broken}\n{}", found.report());
+    }
+    let file = native(
+        "steps:\n  s: {with: {x: 1}}\n  t: text\n  r: {tool: b.t, needs: [s, t], with: {x: \"${{ .steps.s.f }}\"}}\n",
+    );
+    let found = load(&[("a.workflow.yaml", &file)]);
+    assert_eq!(found.codes(), ["WF021", "WF022"], "{}", found.report());
+}
+
+#[test]
+fn a_cycle_through_a_step_that_cannot_be_read_is_found() {
+    let steps = "  - {id: s, arguments: {x: \"{{.steps.r.output.f}}\"}}\n  - {id: r, tool: b.t, dependsOn: [s]}\n";
+    let found = load(&[("demo.yaml", &tool(steps))]);
+    assert_eq!(found.codes(), ["WF021", "WF103"], "{}", found.report());
+    let file =
+        native("steps:\n  s: {with: {x: \"${{ .steps.r.f }}\"}}\n  r: {tool: b.t, needs: [s]}\n");
+    let found = load(&[("a.workflow.yaml", &file)]);
+    assert_eq!(found.codes(), ["WF021", "WF103"], "{}", found.report());
+}
+
+#[test]
+fn two_workflows_of_one_name_are_told_of_though_one_is_broken() {
+    let file = tool("  - {id: s}\n");
+    let second = "- {name: demo_tool, description: d, steps: [{id: s, tool: b.t}]}\n";
+    let found = load(&[("demo.yaml", &format!("{file}{second}"))]);
+    assert_eq!(found.codes(), ["WF021", "WF041"], "{}", found.report());
+    let broken = native("steps: {s: {}}\n");
+    let sound = native("steps: {s: {tool: b.t}}\n");
+    let found = load(&[("a.workflow.yaml", &broken), ("b.workflow.yaml", &sound)]);
+    assert_eq!(found.codes(), ["WF021", "WF041"], "{}", found.report());
+    let hidden = native("expose: false\nsteps: {s: {}}\n");
+    let found = load(&[("a.workflow.yaml", &hidden), ("b.workflow.yaml", &sound)]);
+    assert_eq!(found.codes(), ["WF021"], "{}", found.report());
+}
+
+#[test]
+fn definitions_of_one_tool_name_are_told_of_though_one_is_broken() {
+    let definition = |name: &str, step: &str| {
+        format!(
+            "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {{name: {name}}}\nspec: {{name: same, description: d, steps: [{{id: s{step}}}]}}\n---\n"
+        )
+    };
+    let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v}\nspec: {groupRef: g, config: {backends: [{name: b, command: c}], compositeToolRefs: [{name: one}, {name: two}]}}\n";
+    let file = format!(
+        "{}{}{server}",
+        definition("one", ""),
+        definition("two", ", tool: b.t")
+    );
+    let found = load(&[("r.yaml", &file)]);
+    assert_eq!(found.faults(), ["WF021", "WF041"], "{}", found.report());
+}
+
+const BACKENDS: &str = "name: d\nbackends: [{name: github, command: c}, {name: jira, command: c}]\ncompositeTools: []\n";
+
+#[test]
+fn names_of_backends_in_the_aggregation_are_checked() {
+    let aggregation = "aggregation: {conflictResolution: priority, conflictResolutionConfig: {priorityOrder: [jira, githb]}, tools: [{workload: jra, filter: [x]}]}\n";
+    let outcome = load(&[("d.yaml", &format!("{BACKENDS}{aggregation}"))]);
+    assert_eq!(outcome.codes(), ["WF612", "WF612"], "{}", outcome.report());
+    for near in [
+        "a backend named `github` exists",
+        "a backend named `jira` exists",
+    ] {
+        assert!(outcome.report().contains(near), "{}", outcome.report());
+    }
+    // Without backends nothing is known of their names.
+    let file = format!("name: d\ncompositeTools: []\n{aggregation}");
+    assert_eq!(load(&[("d.yaml", &file)]).codes(), [""; 0]);
+}
+
+const MEMBER: &str = "---\napiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {name: github}\nspec: {groupRef: g, remoteUrl: \"http://h/mcp\", transport: streamable-http}\n";
+
+#[test]
+fn what_is_said_of_backends_acts_on_the_members_of_a_group() {
+    let own = "operational: {timeouts: {default: 9s, perWorkload: {github: 7s}}}\noutgoingAuth: {source: inline, backends: {github: {type: header_injection, headerInjection: {headerName: X, headerValue: v}}}}\n";
+    let config = format!("name: d\ngroupRef: g\ncompositeTools: []\n{own}{MEMBER}");
+    let spec = own.replace('\n', ", ");
+    let resource = format!(
+        "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {{name: v}}\nspec: {{groupRef: g, config: {{{}}}}}\n{MEMBER}",
+        spec.trim_end_matches(", ")
+    );
+    for file in [config, resource] {
+        let settings = load(&[("d.yaml", &file)]).sound();
+        let [backend] = settings.servers[0].backends.as_slice() else {
+            panic!("one backend")
+        };
+        assert_eq!(backend.timeout, Some(std::time::Duration::from_secs(7)));
+        let shown = format!("{:?}", backend.transport);
+        assert!(shown.contains("(\"X\", \"v\")"), "{shown}");
+    }
+}
+
+#[test]
+fn fields_of_the_run_are_a_closed_list() {
+    let read =
+        |path: &str| format!("  - {{id: s, tool: b.t, arguments: {{x: \"{{{{{path}}}}}\"}}}}\n");
+    assert_eq!(
+        of_steps(&read(".workflow.nope")),
+        ["WF203: step `s` reads `nope` of `.workflow` in its argument `x`, which it does not have"]
+    );
+    assert_eq!(
+        of_steps(&read(".vars.x")),
+        ["WF203: step `s` reads `x` of `.vars` in its argument `x`, which it does not have"]
+    );
+    assert_eq!(of_steps(&read(".workflow.step_count")), [""; 0]);
+    let file = native(
+        "steps:\n  s: {tool: b.t, with: {x: \"${{ .run.ide }}\", y: \"${{ .run | keys }}\"}}\n",
+    );
+    let outcome = load(&[("a.workflow.yaml", &file)]);
+    assert_eq!(outcome.codes(), ["WF203"], "{}", outcome.report());
+    assert!(
+        outcome.report().contains("a field named `id` exists"),
+        "{}",
+        outcome.report()
+    );
+}
+
+#[test]
+fn messages_use_the_words_of_the_dialect() {
+    let file = native(
+        "inputs: {a: string}\nsteps:\n  s: {tool: b.t, with: {x: \"${{ .inputs.zzz }}\", y: \"${{ .results.s2.zzz }}\"}}\n  s2: {ask: Well?, answer: {n: integer}, default_answer: {n: x}}\nreturns: \"${{ .steps.gone }}\"\n",
+    );
+    let report = load(&[("a.workflow.yaml", &file)]).report();
+    for words in [
+        "declare `zzz` under `inputs`",
+        "write `.steps.s2.zzz`",
+        "change `default_answer` or the schema",
+        "the output reads step `gone` in its value, but",
+    ] {
+        assert!(report.contains(words), "{words}\n{report}");
+    }
+    let report = load(&[("demo.yaml", &tool("  - {id: s, type: elicitation, message: \"{{.params.zzz}} {{.steps.t.zzz}}\", schema: {type: boolean}, defaultResponse: maybe}\n  - {id: t, tool: b.t}\n"))]).report();
+    for words in [
+        "declare `zzz` under `parameters.properties`",
+        "write `.steps.t.output.zzz`",
+        "change `defaultResponse` or the schema",
+    ] {
+        assert!(report.contains(words), "{words}\n{report}");
+    }
+    let file =
+        native("steps:\n  s: {tool: b.t}\noutputs:\n  n: {type: integer, description: how many}\n");
+    assert_eq!(
+        faults(&[("a.workflow.yaml", &file)]),
+        ["WF401: output `n` has neither `value` nor `properties`"]
+    );
+}
+
+#[test]
+fn a_prefix_of_names_can_be_part_of_a_name() {
+    let of = |prefix: &str| {
+        load(&[(
+            "onecall.yaml",
+            &format!("names: {{prefix: \"{prefix}\"}}\n"),
+        )])
+        .codes()
+    };
+    for prefix in ["", "flow_", "workflow:", "a.b-"] {
+        assert_eq!(of(prefix), [""; 0], "{prefix}");
+    }
+    for prefix in ["my flow ", "a/b", "é", &"a".repeat(65)] {
+        assert_eq!(of(prefix), ["WF030"], "{prefix}");
+    }
+}

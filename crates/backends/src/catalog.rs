@@ -205,6 +205,13 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
             .iter()
             .map(|list| (list.backend.clone(), list.knowledge))
             .collect(),
+        prefixes: lists
+            .iter()
+            .filter_map(|list| {
+                let prefix = conflict::prefix(&options.strategy, &list.backend)?;
+                Some((list.backend.clone(), prefix))
+            })
+            .collect(),
     };
     (catalog, notices)
 }

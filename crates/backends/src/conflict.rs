@@ -40,6 +40,14 @@ pub(crate) fn resolve(
     (names, notices)
 }
 
+/// What the names of a backend's tools start with; `None` where they stay bare.
+pub(crate) fn prefix(strategy: &Strategy, backend: &BackendName) -> Option<String> {
+    match strategy {
+        Strategy::Prefix { format } => Some(prefixed(format, backend, "")),
+        Strategy::Priority { .. } | Strategy::Manual => None,
+    }
+}
+
 fn prefixed(format: &str, backend: &BackendName, name: &str) -> String {
     format!("{}{name}", format.replace("{workload}", backend.as_str()))
 }

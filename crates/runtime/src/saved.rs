@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The tools of backends, by backend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SavedTools {
     lists: Vec<(BackendName, Arc<[Tool]>)>,
 }

@@ -13,6 +13,9 @@ pub struct Catalog {
     pub tools: Vec<CatalogTool>,
     /// Every configured backend, whether its tools are known yet or not.
     pub backends: BTreeMap<BackendName, Knowledge>,
+    /// What the name of every tool of a backend starts with, where names are made so.
+    #[serde(default)]
+    pub prefixes: BTreeMap<BackendName, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,14 +98,18 @@ impl Catalog {
                 Knowledge::Kept | Knowledge::Unknown => Resolution::NotYetKnown,
             };
         }
-        if self
-            .backends
-            .values()
-            .any(|knowledge| *knowledge != Knowledge::Live)
-        {
+        if self.backends.iter().any(|(backend, knowledge)| {
+            *knowledge != Knowledge::Live && self.may_be_of(backend, reference)
+        }) {
             return Resolution::NotYetKnown;
         }
         Resolution::Absent
+    }
+
+    /// Whether a tool of this backend could be published under this name.
+    fn may_be_of(&self, backend: &BackendName, name: &str) -> bool {
+        let prefix = self.prefixes.get(backend);
+        prefix.is_none_or(|prefix| name.starts_with(prefix.as_str()))
     }
 
     fn by_name(&self, name: &str) -> Option<&CatalogTool> {

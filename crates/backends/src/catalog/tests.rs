@@ -57,6 +57,36 @@ fn named(name: &str) -> ToolOverride {
 const TWO: &[(&str, &[&str])] = &[("gh", &["list", "get"]), ("jira", &["get"])];
 
 #[test]
+fn what_no_backend_can_have_is_absent_before_any_has_told_its_tools() {
+    let unknown = || {
+        let mut lists = lists(TWO);
+        for list in &mut lists {
+            list.knowledge = Knowledge::Unknown;
+            list.tools = Arc::new([]);
+        }
+        lists
+    };
+    let is_absent = |catalog: &Catalog, name: &str| {
+        matches!(
+            catalog.resolve(name),
+            onecall_workflow::catalog::Resolution::Absent
+        )
+    };
+    let (catalog, _) = merge(&unknown(), &CatalogOptions::default());
+    for (name, absent) in [
+        ("gh.get", false),
+        ("gh_get", false),
+        ("nope.get", true),
+        ("get", true),
+    ] {
+        assert_eq!(is_absent(&catalog, name), absent, "{name}");
+    }
+    // Names that stay bare may be anything.
+    let (catalog, _) = merge(&unknown(), &with(Strategy::Manual));
+    assert!(!is_absent(&catalog, "nope.get"));
+}
+
+#[test]
 fn prefix_names_every_tool_in_a_fixed_order() {
     let (catalog, notices) = merge(&lists(TWO), &CatalogOptions::default());
     assert_eq!(

@@ -23,10 +23,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut loaded = wire::understand(collected, args.files.compat());
     args.files.pick(&mut loaded)?;
     let saved = args.tools.as_deref().map(read_tools).transpose()?;
-    let unfit = saved
-        .as_ref()
-        .map(|saved| check_tools(&loaded, saved))
-        .unwrap_or_default();
+    let unfit = check_tools(&loaded, saved.as_ref());
     loaded.diagnostics.extend(unfit.iter().cloned());
     if let Some(Portable::Toolhive) = args.portable {
         let notes = onecall_config::portability(&loaded.sources, &inputs);
@@ -75,8 +72,9 @@ fn read_tools(path: &Path) -> anyhow::Result<SavedTools> {
     SavedTools::parse(&text).with_context(|| format!("in `{}`", path.display()))
 }
 
-/// What does not fit the saved tools.
-fn check_tools(loaded: &wire::Loaded, saved: &SavedTools) -> Diagnostics {
+/// What does not fit the saved tools. Without any, what no backend of the files can have.
+fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>) -> Diagnostics {
+    let none = SavedTools::default();
     let mut unfit = Diagnostics::new();
     let servers = loaded
         .settings
@@ -87,7 +85,10 @@ fn check_tools(loaded: &wire::Loaded, saved: &SavedTools) -> Diagnostics {
         .as_ref()
         .map(|own| own.compositions.as_slice());
     for server in servers {
-        let catalog = saved.catalog(server);
+        if saved.is_none() && server.backends.is_empty() {
+            continue;
+        }
+        let catalog = saved.unwrap_or(&none).catalog(server);
         // Compositions stand beside the servers and call the backends of the first.
         let beside = compositions.take().unwrap_or_default();
         for workflow in server.workflows.iter().chain(beside) {

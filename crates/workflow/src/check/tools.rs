@@ -2,6 +2,7 @@
 
 use super::Bound;
 use crate::catalog::{Catalog, Resolution};
+use crate::name::BackendName;
 use crate::step::{Call, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
 
@@ -34,12 +35,22 @@ fn unknown_tool(step: &Step, call: &Call, catalog: &Catalog) -> Diagnostic {
     if let Some(near) = suggest(call.tool.as_str(), spellings.iter().map(String::as_str)) {
         return diagnostic.help(format!("a tool named `{near}` exists"));
     }
+    let named = call
+        .tool
+        .as_str()
+        .split_once('.')
+        .map(|(backend, _)| backend);
+    let known = catalog.backends.keys().map(BackendName::as_str);
+    let near = named.and_then(|named| suggest(named, known));
     let backends: Vec<String> = catalog
         .backends
         .keys()
         .map(|name| format!("`{name}`"))
         .collect();
-    let diagnostic = diagnostic.help("list the tools with `onecall tools`");
+    let diagnostic = match near {
+        Some(near) => diagnostic.help(format!("a backend named `{near}` exists")),
+        None => diagnostic.help("list the tools with `onecall tools`"),
+    };
     if backends.is_empty() {
         return diagnostic.note("no backend is configured");
     }

@@ -18,6 +18,7 @@ fn catalog(tool: Value) -> Catalog {
             tool,
         }],
         backends: BTreeMap::from([(backend, Knowledge::Live)]),
+        prefixes: BTreeMap::new(),
     }
 }
 

@@ -226,11 +226,11 @@ async fn missing(runtime: &Runtime, name: &str) -> Reply {
             false,
         )));
     }
-    match published.withheld_reason(name) {
+    match published.withheld(name) {
         None => Reply::UnknownTool,
-        Some(reason) => {
-            let text = format!("workflow `{name}` is withheld: {reason}");
-            Reply::Result(Arc::new(result::refused(Code::ToolUnknown, text, false)))
+        Some(withheld) => {
+            let text = format!("workflow `{name}` is withheld: {}", withheld.reason);
+            Reply::Result(Arc::new(result::refused(withheld.code, text, false)))
         }
     }
 }

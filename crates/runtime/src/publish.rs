@@ -4,7 +4,9 @@
 use crate::identity::Identities;
 use onecall_backends::Backends;
 use onecall_config::settings::{Expose, Names, Server};
+use onecall_engine::failure::Code;
 use onecall_mcp::{Hints, Tool};
+use onecall_source::{Diagnostic, codes};
 use onecall_workflow::catalog::{Catalog, Resolution};
 use onecall_workflow::check::check;
 use onecall_workflow::derive;
@@ -79,7 +81,29 @@ pub struct BoundPlan {
 pub struct Withheld {
     pub workflow: String,
     pub reason: String,
+    /// What a call of it fails with.
+    pub code: Code,
 }
+
+/// Why a workflow cannot be offered.
+struct Unfit {
+    reason: String,
+    code: Code,
+}
+
+impl From<String> for Unfit {
+    fn from(reason: String) -> Self {
+        let code = Code::ToolUnknown;
+        Self { reason, code }
+    }
+}
+
+/// Faults of arguments that a step passes.
+const OF_ARGUMENTS: [onecall_source::Code; 3] = [
+    codes::UNKNOWN_ARGUMENT,
+    codes::MISSING_ARGUMENT,
+    codes::ARGUMENT_TYPE,
+];
 
 impl Published {
     pub fn find(&self, name: &str) -> Option<&Arc<PublishedTool>> {
@@ -88,11 +112,15 @@ impl Published {
 
     /// Why the workflow that would answer to this name is withheld.
     pub fn withheld_reason(&self, name: &str) -> Option<&str> {
-        let withheld = self.withheld.iter().find(|withheld| {
+        self.withheld(name).map(|own| own.reason.as_str())
+    }
+
+    /// The withheld workflow that would answer to this name.
+    pub(crate) fn withheld(&self, name: &str) -> Option<&Withheld> {
+        self.withheld.iter().find(|withheld| {
             let mut spellings = self.names.spellings(&withheld.workflow).into_iter();
             spellings.any(|spelling| spelling == name)
-        })?;
-        Some(&withheld.reason)
+        })
     }
 
     pub fn workflows(&self) -> impl Iterator<Item = &Arc<PublishedTool>> {
@@ -150,9 +178,10 @@ pub(crate) fn publish(
         let name = terms.names.spelled(workflow.name.as_str());
         match publish_workflow(workflow, name, catalog, &taken, terms) {
             Ok(tool) => published.push(tool),
-            Err(reason) => published.withheld.push(Withheld {
+            Err(unfit) => published.withheld.push(Withheld {
                 workflow: workflow.name.as_str().to_owned(),
-                reason,
+                reason: unfit.reason,
+                code: unfit.code,
             }),
         }
     }
@@ -181,10 +210,10 @@ fn publish_workflow(
     catalog: &Catalog,
     taken: &BTreeSet<&str>,
     terms: Terms<'_>,
-) -> Result<PublishedTool, String> {
+) -> Result<PublishedTool, Unfit> {
     let resolved = derive::resolve(workflow, catalog);
     if taken.contains(name.as_str()) {
-        return Err(format!("a backend tool is listed as `{name}` already"));
+        return Err(format!("a backend tool is listed as `{name}` already").into());
     }
     let plan = match bind(workflow, catalog) {
         Ok(mut plan) => {
@@ -198,7 +227,7 @@ fn publish_workflow(
                 .map(|unbound| format!("step `{}`: no tool `{}`", unbound.step, unbound.tool))
                 .collect();
             if !absent.is_empty() {
-                return Err(absent.join("; "));
+                return Err(absent.join("; ").into());
             }
             None
         }
@@ -207,13 +236,18 @@ fn publish_workflow(
     if let Some(lock) = terms.lock {
         faults.append(lock.check(workflow, catalog));
     }
-    let unfit: Vec<&str> = faults
-        .iter()
-        .filter(|fault| fault.is_error())
-        .map(|fault| fault.message.as_str())
-        .collect();
+    let unfit: Vec<&Diagnostic> = faults.iter().filter(|fault| fault.is_error()).collect();
     if !unfit.is_empty() {
-        return Err(unfit.join("; "));
+        let messages: Vec<&str> = unfit.iter().map(|fault| fault.message.as_str()).collect();
+        let of_arguments = unfit.iter().all(|fault| OF_ARGUMENTS.contains(&fault.code));
+        return Err(Unfit {
+            reason: messages.join("; "),
+            code: if of_arguments {
+                Code::ToolArguments
+            } else {
+                Code::ToolUnknown
+            },
+        });
     }
     let parameters = Parameters::new(resolved.inputs.clone());
     let definition = definition(&resolved, &name, catalog)?;

@@ -34,6 +34,53 @@ fn tools_are_saved_and_checked_against() {
 }
 
 #[test]
+fn a_tool_that_no_backend_can_have_is_told_without_a_list_of_tools() {
+    let home = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();
+    let file = home.path().join("unfit.yaml");
+    let path = file.to_str().unwrap();
+    for (tool, help) in [
+        ("dem.add", "a backend named `demo` exists"),
+        ("add", "the backends are `demo`"),
+    ] {
+        let unfit = text.replace("tool: demo_add", &format!("tool: {tool}"));
+        std::fs::write(&file, unfit).unwrap();
+        let ran = run(home.path(), &["check", path]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("WF301"), "{}", ran.err);
+        assert!(ran.err.contains(help), "{}", ran.err);
+    }
+    let bare = text
+        .replace("tool: demo_add", "tool: add")
+        .replace("conflictResolution: prefix", "conflictResolution: priority")
+        .replace("prefixFormat: \"{workload}_\"", "priorityOrder: [demo]");
+    std::fs::write(&file, bare).unwrap();
+    let ran = run(home.path(), &["check", path]);
+    assert_eq!(ran.code, Some(0), "names stay bare there: {ran:?}");
+}
+
+#[test]
+fn a_workflow_withheld_for_its_arguments_fails_with_their_code() {
+    let home = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();
+    let file = home.path().join("unfit.yaml");
+    for (from, to, code) in [
+        ("arguments: { a:", "arguments: { b:", "tool.arguments"),
+        ("tool: demo_add", "tool: demo_nothing", "tool.unknown"),
+    ] {
+        let unfit = text.replace(from, to).replace("b: 0 }", "}");
+        std::fs::write(&file, unfit).unwrap();
+        let ran = run(
+            home.path(),
+            &["call", file.to_str().unwrap(), "greet", "who=Ada"],
+        );
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let told = format!("{}{}", ran.out, ran.err);
+        assert!(told.contains(code), "{code} is not in {told}");
+    }
+}
+
+#[test]
 fn a_backend_that_cannot_be_started_is_named() {
     let home = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();

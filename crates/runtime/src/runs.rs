@@ -117,8 +117,16 @@ pub(crate) struct Telling {
     standing: watch::Sender<Standing>,
     seen: broadcast::Sender<Arc<Seen>>,
     steps: Arc<[String]>,
-    /// Where the run has values that must not be shown. A tool may ask for the first of them.
-    masker: Mutex<Option<Masker>>,
+    covering: Mutex<Covering>,
+}
+
+/// What covers the events of a run.
+#[derive(Debug)]
+struct Covering {
+    /// There is one where the run has values that must not be shown. A tool may ask for the first of them.
+    masker: Option<Masker>,
+    /// Events went by that nobody watched, and that the masker learned nothing from.
+    is_behind: bool,
 }
 
 /// A run's sending and receiving ends.
@@ -137,7 +145,10 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
         standing: standing_sender,
         seen: seen.clone(),
         steps,
-        masker: Mutex::new(Masker::of_state(state)),
+        covering: Mutex::new(Covering {
+            masker: Masker::of_state(state),
+            is_behind: false,
+        }),
     };
     Channels {
         live: LiveRun {
@@ -170,15 +181,18 @@ impl Observer for Telling {
 
 impl Telling {
     fn tell_events(&self, state: &State, events: &[Event]) {
+        let mut covering = self.covering.lock().unwrap_or_else(PoisonError::into_inner);
         if self.seen.receiver_count() == 0 {
+            covering.is_behind = true;
             return;
         }
         let mut events = events.to_vec();
-        let mut masker = self.masker.lock().unwrap_or_else(PoisonError::into_inner);
-        if masker.is_none() && events.iter().any(asks_for_a_secret) {
-            *masker = Masker::of_state(state);
+        let is_first_secret = covering.masker.is_none() && events.iter().any(asks_for_a_secret);
+        if is_first_secret || covering.is_behind {
+            covering.masker = Masker::of_state(state);
+            covering.is_behind = false;
         }
-        if let Some(masker) = masker.as_mut() {
+        if let Some(masker) = covering.masker.as_mut() {
             for event in &mut events {
                 masker.cover_event(event);
             }

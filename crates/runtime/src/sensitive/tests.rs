@@ -163,23 +163,29 @@ fn an_answer_is_covered_after_a_resume() {
 
 #[test]
 fn watchers_do_not_see_what_only_a_tool_marked() {
-    let mut state = folded(plan(vec![call()]), [started(None)]);
-    let channels = channels(&state, None);
-    let mut seen = channels.live.seen.subscribe();
-    let all = asked_and_answered(Some(of_tool()))
-        .into_iter()
-        .chain([held()]);
-    let mut told = Vec::new();
-    for what in all {
-        let event = event(what);
-        evolve(&mut state, &event);
-        channels.telling.saw(&state, &[event]);
-        told.extend(seen.try_recv().unwrap().events.clone());
+    for joins_at in 0..3 {
+        let mut state = folded(plan(vec![call()]), [started(None)]);
+        let channels = channels(&state, None);
+        let mut seen = None;
+        let all = asked_and_answered(Some(of_tool()))
+            .into_iter()
+            .chain([held()]);
+        let mut told = Vec::new();
+        for (index, what) in all.enumerate() {
+            if index == joins_at {
+                seen = Some(channels.live.seen.subscribe());
+            }
+            let event = event(what);
+            evolve(&mut state, &event);
+            channels.telling.saw(&state, &[event]);
+            let batch = seen.as_mut().map(|seen| seen.try_recv().unwrap());
+            told.extend(batch.iter().flat_map(|batch| batch.events.clone()));
+        }
+        let text = format!("{told:?}");
+        assert!(text.contains("•••") && !text.contains(PIN), "{text}");
+        let standing = channels.live.standing.borrow().clone();
+        assert_eq!(standing.held, ["`•••` was reset"]);
     }
-    let text = format!("{told:?}");
-    assert!(text.contains("•••") && !text.contains(PIN), "{text}");
-    let standing = channels.live.standing.borrow().clone();
-    assert_eq!(standing.held, ["`•••` was reset"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub struct CallerId(pub Arc<str>);
 
 /// The token that a caller showed, to be exchanged for one of a backend. It is never passed on as it is, and it is
 /// printed, logged and stored nowhere.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CallerToken(Arc<str>);
 
 impl CallerToken {
@@ -46,6 +46,8 @@ pub struct Call {
     /// In place of the backend's own time-out.
     pub timeout: Option<Duration>,
     pub progress: Option<ProgressSink>,
+    /// Takes what the backend logs for this call, where it is known to be for this call.
+    pub messages: Option<MessageSink>,
     /// What the caller can put to a person and call again: a modern backend may answer
     /// `input_required`.
     pub takes: Takes,
@@ -77,6 +79,9 @@ impl Takes {
 /// Progress of one call. A full channel drops the message: progress never delays a call.
 pub type ProgressSink = mpsc::Sender<Progress>;
 
+/// Log messages of one call: the parameters of `notifications/message`, as received. A full channel drops the message.
+pub type MessageSink = mpsc::Sender<Value>;
+
 /// Questions of one call. A full channel refuses the question.
 pub type QuestionSink = mpsc::Sender<Question>;
 
@@ -105,6 +110,7 @@ impl Call {
             meta: Map::new(),
             timeout: None,
             progress: None,
+            messages: None,
             takes: Takes::default(),
             asker: None,
             input_responses: None,

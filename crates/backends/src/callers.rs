@@ -1,6 +1,7 @@
 //! Connections that each serve one caller, for backends with `session: per-client`. Bounded in
 //! number; those without calls are given up after a while, or for a caller who has none.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use indexmap::IndexMap;
@@ -37,6 +38,8 @@ pub(crate) struct Lease {
     pub(crate) slot: Arc<Slot>,
     caller: CallerId,
     table: Weak<Mutex<Table>>,
+    /// It serves this one call and ends with it.
+    is_sole: bool,
 }
 
 impl Drop for Lease {
@@ -45,6 +48,12 @@ impl Drop for Lease {
             return;
         };
         let mut table = lock(&table);
+        if self.is_sole {
+            if let Some(own) = table.open.shift_remove(&self.caller) {
+                end(own.slot);
+            }
+            return;
+        }
         let own = table.open.get_mut(&self.caller);
         // The caller may have been forgotten and have come back.
         if let Some(own) = own.filter(|own| Arc::ptr_eq(&own.slot, &self.slot)) {
@@ -82,7 +91,21 @@ impl Callers {
             slot: Arc::clone(&own.slot),
             caller: caller.clone(),
             table: Arc::downgrade(&self.table),
+            is_sole: false,
         })
+    }
+
+    /// A connection for one call of somebody who is not known.
+    pub(crate) fn lease_once(
+        &self,
+        make: impl FnOnce() -> Arc<Slot>,
+    ) -> Result<Lease, TooManyCallers> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let nobody = CallerId(format!("one call {number}").into());
+        let mut lease = self.lease(&nobody, make)?;
+        lease.is_sole = true;
+        Ok(lease)
     }
 
     pub(crate) fn forget(&self, caller: &CallerId) -> Option<Arc<Slot>> {
@@ -137,7 +160,9 @@ impl Table {
 }
 
 fn end(slot: Arc<Slot>) {
-    tokio::spawn(async move { slot.shutdown().await });
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { slot.shutdown().await });
+    }
 }
 
 /// Gives stale connections up, until there are none at all.

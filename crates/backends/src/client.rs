@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::asking::Asker;
-use crate::call::{Call, Takes};
+use crate::call::{Call, CallerToken, Takes};
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::limits::{LIST_KEPT_MAX, LIST_KEPT_MIN};
@@ -56,6 +56,22 @@ impl Target {
             }
         };
         Ok(Self { options, endpoint })
+    }
+
+    /// The same for the calls of one caller.
+    pub(crate) fn of_one_caller(&self) -> Self {
+        let endpoint = self.endpoint.as_ref().map(Endpoint::of_one_caller);
+        Self {
+            options: self.options.clone(),
+            endpoint,
+        }
+    }
+
+    /// The caller shows this token from now on.
+    pub(crate) fn show(&self, token: CallerToken) {
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.show(token);
+        }
     }
 }
 
@@ -190,12 +206,16 @@ impl Client {
             Params::call(call, arguments, is_task).stamped(self.stamp.as_ref(), call.takes);
         let options = RequestOptions {
             progress: call.progress.clone(),
+            messages: self.placed(call.messages.clone()),
             asker: self.placed(asker.cloned()),
             sent,
             headers: self.headers_of(call),
         };
-        let answered = self.wire.request(method::TOOLS_CALL, params, options);
-        let raw = answered.await.map_err(unread)?;
+        let raw = self
+            .wire
+            .request(method::TOOLS_CALL, params, options)
+            .await
+            .map_err(unread)?;
         let answer = if is_task {
             Task::read_created(&raw).map(CallAnswer::Task)
         } else {
@@ -219,10 +239,10 @@ impl Client {
         self.wire.request(name, params, options).await
     }
 
-    /// Who is asked while a request runs. Where calls share a stream, a question names no call, and
+    /// Who is asked and told while a request runs. Where calls share a stream, a question names no call, and
     /// a server may ask though it was offered nothing: then nobody is.
-    fn placed(&self, asker: Option<Asker>) -> Option<Asker> {
-        asker.filter(|_| self.serves_one || self.wire.is_http())
+    fn placed<T>(&self, taker: Option<T>) -> Option<T> {
+        taker.filter(|_| self.serves_one || self.wire.is_http())
     }
 
     /// A server of 2025-11-25 that says it makes tasks of tool calls.

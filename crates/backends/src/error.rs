@@ -99,6 +99,11 @@ pub enum CallError {
     /// Every caller has a connection of its own, and all are in use; the call was never sent.
     #[error("backend `{backend}` is busy with the calls of {limit} clients, more are not allowed")]
     TooManyCallers { backend: BackendName, limit: usize },
+    /// The call was never sent.
+    #[error(
+        "backend `{backend}` is called with a token of the caller, and no caller is here who shows one; call again, or answer the run as its owner"
+    )]
+    NoCaller { backend: BackendName },
     #[error("backend `{backend}` answered with something unreadable: {fault}")]
     Malformed {
         backend: BackendName,
@@ -116,6 +121,7 @@ impl CallError {
             | Self::Unavailable { .. }
             | Self::ArgumentsTooLong { .. }
             | Self::TooManyCallers { .. }
+            | Self::NoCaller { .. }
             | Self::Denied { .. }
             | Self::Stopped => false,
             Self::Timeout { sent, .. } => *sent,

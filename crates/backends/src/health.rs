@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use crate::error::CallError;
-use crate::limits::DOUBT_AFTER;
 use crate::status::Breaker;
 
 /// What calls and probes have shown.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Health {
+    failures_max: u32,
     failures_in_row: u32,
     suspended: Option<String>,
     is_probing: bool,
@@ -26,6 +26,18 @@ pub(crate) enum Verdict {
 }
 
 impl Health {
+    /// Failures in a row raise a doubt from `failures_max` on.
+    pub(crate) fn new(failures_max: u32) -> Self {
+        Self {
+            failures_max,
+            failures_in_row: 0,
+            suspended: None,
+            is_probing: false,
+            latency: None,
+            last_error: None,
+        }
+    }
+
     /// A call was answered, so long after it was sent.
     pub(crate) fn answered_in(&mut self, took: Duration) -> Verdict {
         // Each answer counts for an eighth.
@@ -43,7 +55,7 @@ impl Health {
             return Verdict::Fine;
         }
         self.failures_in_row = self.failures_in_row.saturating_add(1);
-        let is_due = self.failures_in_row.is_multiple_of(DOUBT_AFTER);
+        let is_due = self.failures_in_row.is_multiple_of(self.failures_max);
         if is_due && self.suspended.is_none() {
             Verdict::Doubtful
         } else {
@@ -109,6 +121,7 @@ fn is_silence(error: &CallError) -> bool {
         | CallError::Limit { .. }
         | CallError::ArgumentsTooLong { .. }
         | CallError::TooManyCallers { .. }
+        | CallError::NoCaller { .. }
         | CallError::Malformed { .. }
         | CallError::Stopped => false,
     }
@@ -118,6 +131,7 @@ fn is_silence(error: &CallError) -> bool {
 mod tests {
     use super::*;
 
+    const DOUBT_AFTER: u32 = 3;
     const TOOK: Duration = Duration::from_millis(8);
 
     fn timeout() -> CallError {
@@ -130,7 +144,7 @@ mod tests {
 
     #[test]
     fn doubt_needs_failures_in_a_row() {
-        let mut health = Health::default();
+        let mut health = Health::new(DOUBT_AFTER);
         for _ in 1..DOUBT_AFTER {
             assert_eq!(health.failed(&timeout()), Verdict::Fine);
         }
@@ -143,7 +157,7 @@ mod tests {
 
     #[test]
     fn an_answer_ends_the_suspension() {
-        let mut health = Health::default();
+        let mut health = Health::new(DOUBT_AFTER);
         health.suspend("silent".to_owned());
         assert_eq!(health.suspended(), Some("silent"));
         assert_eq!(health.breaker(), Breaker::Open);
@@ -157,7 +171,7 @@ mod tests {
 
     #[test]
     fn latency_is_a_moving_mean_of_answers() {
-        let mut health = Health::default();
+        let mut health = Health::new(DOUBT_AFTER);
         health.answered_in(TOOK);
         health.failed(&timeout());
         assert_eq!(health.latency(), Some(TOOK));

@@ -51,6 +51,8 @@ struct Shared {
     endpoint: Endpoint,
     opening: Opening,
     revision: Revision,
+    /// What every POST after the opening carries, with places for what differs from call to call.
+    prepared: HeaderMap,
     /// Legacy only; a server may open no session at all.
     session: Mutex<Option<Arc<str>>>,
     reopening: tokio::sync::Mutex<()>,
@@ -79,6 +81,7 @@ impl HttpWire {
         session: Option<Arc<str>>,
     ) -> Self {
         let shared = Arc::new(Shared {
+            prepared: prepared(&endpoint, revision),
             endpoint,
             opening,
             revision,
@@ -146,7 +149,7 @@ impl HttpWire {
     /// Tells a legacy server that its session is over.
     pub(crate) async fn shutdown(&self) {
         if self.shared.session().is_some() {
-            let headers = self.shared.headers();
+            let headers = self.shared.with_session(self.shared.endpoint.get_headers());
             let goodbye = self.shared.endpoint.delete(headers);
             let _ = tokio::time::timeout(HTTP_GOODBYE, goodbye).await;
         }
@@ -155,17 +158,20 @@ impl HttpWire {
 }
 
 impl Shared {
+    /// A modern server has no sessions.
     fn session(&self) -> Option<Arc<str>> {
-        lock(&self.session).clone()
+        match self.revision.era() {
+            Era::Legacy => lock(&self.session).clone(),
+            Era::Modern => None,
+        }
     }
 
     fn close(&self, reason: &str) {
         self.closed.send_replace(Some(reason.into()));
     }
 
-    /// Headers of every request after the opening.
-    fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
+    /// Adds what every request after the opening says.
+    fn with_session(&self, mut headers: HeaderMap) -> HeaderMap {
         let version = HeaderValue::from_static(self.revision.as_str());
         headers.insert(name::PROTOCOL_VERSION, version);
         if let Some(session) = self.session()
@@ -183,14 +189,15 @@ impl Shared {
         options: &RequestOptions,
     ) -> Ended {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut headers = self.headers();
-        if self.revision.era() == Era::Modern {
-            mirror(
+        let mut headers = self.prepared.clone();
+        match self.revision.era() {
+            Era::Legacy => headers = self.with_session(headers),
+            Era::Modern => mirror(
                 &mut headers,
                 method,
                 params.mirrored(method),
                 &options.headers,
-            );
+            ),
         }
         let body = params.text(id, method, options.progress.is_some());
         let guard = CancelGuard {
@@ -233,7 +240,7 @@ impl Shared {
         id: i64,
         options: &RequestOptions,
     ) -> Outcome {
-        if response.status().is_success() && content_type(&response) == "text/event-stream" {
+        if is_event_stream(&response) {
             return stream::read_answer(self, response, id, options).await;
         }
         read_json(response, id).await
@@ -257,7 +264,11 @@ impl Shared {
         let body = Bytes::from(message_text(message));
         let sent = self
             .endpoint
-            .post(self.headers(), body, Arc::default())
+            .post(
+                self.with_session(self.prepared.clone()),
+                body,
+                Arc::default(),
+            )
             .await;
         if let Err(error) = sent {
             tracing::debug!(?error, "a message did not reach its server");
@@ -272,6 +283,11 @@ impl Shared {
                     let sink = options.and_then(|options| options.progress.as_ref());
                     if let (Some(sink), Some(progress)) = (sink, Progress::read(&params)) {
                         let _ = sink.try_send(progress);
+                    }
+                }
+                method::MESSAGE => {
+                    if let Some(sink) = options.and_then(|options| options.messages.as_ref()) {
+                        let _ = sink.try_send(params);
                     }
                 }
                 _ => self.news.take(&method, &params),
@@ -315,6 +331,17 @@ impl Shared {
     }
 }
 
+fn prepared(endpoint: &Endpoint, revision: Revision) -> HeaderMap {
+    let mut headers = endpoint.post_headers();
+    let version = HeaderValue::from_static(revision.as_str());
+    headers.insert(name::PROTOCOL_VERSION, version);
+    if revision.era() == Era::Modern {
+        headers.insert(name::METHOD, HeaderValue::from_static(method::TOOLS_CALL));
+        headers.insert(name::NAME, HeaderValue::from_static(""));
+    }
+    headers
+}
+
 /// Headers that repeat parts of a modern request's body.
 fn mirror(
     headers: &mut HeaderMap,
@@ -327,14 +354,17 @@ fn mirror(
             headers.insert(name, value);
         }
     };
-    set(HeaderName::from_static(name::METHOD), method);
-    if let Some(value) = repeated {
-        set(HeaderName::from_static(name::NAME), &encode_value(value));
+    if method != method::TOOLS_CALL {
+        set(HeaderName::from_static(name::METHOD), method);
     }
     for (name, value) in extra {
         if let Ok(name) = HeaderName::try_from(name) {
             set(name, value);
         }
+    }
+    match repeated {
+        Some(value) => set(HeaderName::from_static(name::NAME), &encode_value(value)),
+        None => drop(headers.remove(name::NAME)),
     }
 }
 
@@ -396,31 +426,26 @@ fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> R
     let told = format!("HTTP status {status}: {text}");
     match status.as_u16() {
         401 | 403 => RequestError::Denied(status.as_u16()),
+        // It has acted and tells where the outcome is, or it gave up waiting and the request may be at work behind it.
+        303 | 408 | 499 => RequestError::Lost(told),
         300..=399 => {
             let to = location
                 .and_then(|to| to.to_str().ok())
                 .unwrap_or("elsewhere");
             RequestError::NotSent(format!("it redirects to {to}, which is not followed"))
         }
-        // A server or proxy that gave up waiting: the request may be at work behind it.
-        408 | 499 => RequestError::Lost(told),
         // The server says that it did not take the request.
         400..=499 => RequestError::NotSent(told),
         _ => RequestError::Lost(told),
     }
 }
 
-fn content_type(response: &Response<Streaming>) -> String {
-    let value = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let kind = value
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-    kind.trim().to_ascii_lowercase()
+/// A success that is told in events.
+fn is_event_stream(response: &Response<Streaming>) -> bool {
+    let value = response.headers().get(header::CONTENT_TYPE);
+    let kind = value.and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or("");
+    response.status().is_success() && kind.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 /// A legacy server must be told when nobody waits; for a modern one the closed stream is enough.
@@ -439,7 +464,9 @@ impl CancelGuard<'_> {
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.shared.askers).remove(&self.id);
+        if self.options.asker.is_some() {
+            lock(&self.shared.askers).remove(&self.id);
+        }
         let was_sent = self.options.sent.load(Ordering::SeqCst);
         if !self.armed || !was_sent || self.shared.revision.era() == Era::Modern {
             return;

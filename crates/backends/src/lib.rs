@@ -32,7 +32,7 @@ mod tasks;
 mod wire;
 
 pub use call::{
-    Call, CallerId, CallerToken, Progress, ProgressSink, Question, QuestionSink, Takes,
+    Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question, QuestionSink, Takes,
 };
 pub use catalog::{
     CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,
@@ -43,8 +43,8 @@ pub use lists::ListKind;
 pub use news::Changes;
 pub use onecall_workflow::name::BackendName;
 pub use options::{
-    BackendOptions, ClientInfo, Grant, HttpOptions, SessionScope, StdioOptions, TokenOptions,
-    TransportOptions,
+    BackendOptions, ClientInfo, Grant, HealthOptions, HttpOptions, SessionScope, StdioOptions,
+    TokenOptions, TransportOptions,
 };
 pub use pool::{Backends, Subscription};
 pub use roster::{ResourceUpdate, ToolLists};

@@ -46,6 +46,8 @@ pub(crate) const TOKEN_LASTS_DEFAULT: Duration = Duration::from_mins(5);
 /// Limit: a token is fetched anew after this time, whatever its server says.
 pub(crate) const TOKEN_LASTS_MAX: Duration = Duration::from_hours(24);
 pub(crate) const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limit: tokens kept for one backend, each for another caller.
+pub(crate) const TOKENS_MAX: usize = 1_024;
 /// Limit: the answer of a token server.
 pub(crate) const TOKEN_BYTES_MAX: usize = 64 * 1024;
 /// Limit: idle connections kept to one server.
@@ -86,8 +88,8 @@ pub(crate) const TASK_POLL_MAX: Duration = Duration::from_secs(30);
 pub(crate) const DOUBT_AFTER: u32 = 5;
 /// A probe must be answered within this time.
 pub(crate) const HEALTH_PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Probes left unanswered after which an idle connection is given up.
-pub(crate) const HEALTH_PROBES_MAX: u32 = 3;
+/// Probes left unanswered by a backend that counts as dead, after which an idle connection is given up.
+pub(crate) const HEALTH_PROBES_MORE: u32 = 2;
 /// Limit: connections of one backend that each serve one caller.
 pub(crate) const CALLERS_MAX: usize = 256;
 /// A caller's own connection is given up after this time without a call.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::asking::Asker;
-use crate::call::{Progress, ProgressSink};
+use crate::call::{MessageSink, Progress, ProgressSink};
 use crate::error::RequestError;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
 use crate::news::News;
@@ -23,6 +23,7 @@ use crate::params::Params;
 #[derive(Debug, Default)]
 pub(crate) struct RequestOptions {
     pub(crate) progress: Option<ProgressSink>,
+    pub(crate) messages: Option<MessageSink>,
     pub(crate) asker: Option<Asker>,
     /// Set once the other side may have seen the request.
     pub(crate) sent: Arc<AtomicBool>,
@@ -64,6 +65,7 @@ struct Table {
 struct Waiting {
     reply: oneshot::Sender<Outcome>,
     progress: Option<ProgressSink>,
+    messages: Option<MessageSink>,
     asker: Option<Asker>,
     sent: Arc<AtomicBool>,
 }
@@ -141,6 +143,7 @@ impl Link {
             }
             let RequestOptions {
                 progress,
+                messages,
                 asker,
                 sent,
                 headers: _,
@@ -150,6 +153,7 @@ impl Link {
                 Waiting {
                     reply,
                     progress,
+                    messages,
                     asker,
                     sent,
                 },
@@ -279,6 +283,11 @@ impl Link {
                     let _ = sink.try_send(progress);
                 }
             }
+            method::MESSAGE => {
+                if let Some(sink) = self.newest(|waiting| waiting.messages.clone()) {
+                    let _ = sink.try_send(params.clone());
+                }
+            }
             _ => self.shared.news.take(name, params),
         }
     }
@@ -293,7 +302,7 @@ impl Link {
             method::ELICIT | method::SAMPLE | method::ROOTS_LIST
         );
         let asker = if is_question {
-            self.newest_asker()
+            self.newest(|waiting| waiting.asker.clone())
         } else {
             None
         };
@@ -316,17 +325,15 @@ impl Link {
         });
     }
 
-    /// Invariant: calls with an asker share a connection only when they have one caller, so any of
-    /// them reaches the right person.
-    fn newest_asker(&self) -> Option<Asker> {
+    /// What the newest call has of a kind. Invariant: calls that have an asker or take messages share a connection only
+    /// when they have one caller, so any of them reaches the right person.
+    fn newest<T>(&self, have: impl Fn(&Waiting) -> Option<T>) -> Option<T> {
         let table = self.shared.lock();
-        let asking = table
-            .waiting
-            .iter()
-            .filter(|(_, waiting)| waiting.asker.is_some());
-        asking
-            .max_by_key(|(id, _)| **id)
-            .and_then(|(_, waiting)| waiting.asker.clone())
+        let having = table.waiting.iter().filter_map(|(id, waiting)| {
+            let had = have(waiting)?;
+            Some((*id, had))
+        });
+        having.max_by_key(|(id, _)| *id).map(|(_, had)| had)
     }
 
     fn reply(&self, message: &Value) {

@@ -37,6 +37,33 @@ pub struct BackendOptions {
     pub era: Option<Era>,
     /// How long a child may take to end once its stdin is closed.
     pub grace: Duration,
+    pub health: HealthOptions,
+}
+
+/// When a backend counts as dead, and how it is found alive again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthOptions {
+    /// It is probed so often, calls or none.
+    pub probe_every: Option<Duration>,
+    pub probe_timeout: Duration,
+    /// Probes left unanswered in a row, after which calls are refused.
+    pub unanswered_max: u32,
+    /// Calls left unanswered in a row, after which it is probed.
+    pub failures_max: u32,
+    /// How long calls are refused before it is tried again; longer and longer unless given.
+    pub rest: Option<Duration>,
+}
+
+impl Default for HealthOptions {
+    fn default() -> Self {
+        Self {
+            probe_every: None,
+            probe_timeout: limits::HEALTH_PROBE_TIMEOUT,
+            unanswered_max: 1,
+            failures_max: limits::DOUBT_AFTER,
+            rest: None,
+        }
+    }
 }
 
 /// Whether callers share one connection. Questions of a legacy stdio backend can only be taken on
@@ -99,6 +126,11 @@ pub enum Grant {
         subject_token: String,
         subject_token_type: Option<String>,
     },
+    /// The same with the token that the caller showed. Every caller then has a connection of its own; requests that
+    /// belong to no caller, such as lists, go with client credentials where there is a secret, else without a token.
+    ExchangeCaller {
+        subject_token_type: Option<String>,
+    },
 }
 
 /// The subject token stays out of it.
@@ -107,6 +139,7 @@ impl std::fmt::Debug for Grant {
         formatter.write_str(match self {
             Self::ClientCredentials => "ClientCredentials",
             Self::Exchange { .. } => "Exchange",
+            Self::ExchangeCaller { .. } => "ExchangeCaller",
         })
     }
 }
@@ -163,7 +196,17 @@ impl BackendOptions {
             session: SessionScope::Shared,
             era: None,
             grace: limits::GRACE_DEFAULT,
+            health: HealthOptions::default(),
         }
+    }
+
+    /// Calls go with what their callers' tokens are exchanged for.
+    pub(crate) fn exchanges_callers(&self) -> bool {
+        let tokens = match &self.transport {
+            TransportOptions::Stdio(_) => None,
+            TransportOptions::Http(http) | TransportOptions::Sse(http) => http.tokens.as_ref(),
+        };
+        tokens.is_some_and(|tokens| matches!(tokens.grant, Grant::ExchangeCaller { .. }))
     }
 
     pub fn stdio(name: &str, command: &str, args: &[&str]) -> Self {

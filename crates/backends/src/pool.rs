@@ -151,10 +151,7 @@ impl Backends {
     /// the backend.
     pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
         let entry = self.entry(backend)?;
-        let own = match (&call.caller, entry.shared.target.options.session) {
-            (Some(caller), SessionScope::PerClient) => Some(self.own_slot(entry, caller)?),
-            (None, _) | (_, SessionScope::Shared) => None,
-        };
+        let own = self.own_slot(entry, &call)?;
         let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
         slot.call(call).await
     }
@@ -318,16 +315,37 @@ impl Backends {
         futures::future::join_all(ends).await;
     }
 
-    fn own_slot(&self, entry: &Entry, caller: &CallerId) -> Result<Lease, CallError> {
-        let leased = entry.callers.lease(caller, || {
-            let target = entry.shared.target.clone();
+    /// The connection that serves the caller alone, where the backend or the call wants one.
+    fn own_slot(&self, entry: &Entry, call: &Call) -> Result<Option<Lease>, CallError> {
+        let options = &entry.shared.target.options;
+        let start = || {
+            let target = entry.shared.target.of_one_caller();
             // The shared connection tells of the tools.
             Slot::start(target, &self.inner.client, true, Arc::new(|_| {}))
-        });
-        leased.map_err(|_| CallError::TooManyCallers {
-            backend: entry.shared.target.options.name.clone(),
+        };
+        let exchanges = options.exchanges_callers();
+        let missing = || CallError::NoCaller {
+            backend: options.name.clone(),
+        };
+        let token = match &call.token {
+            _ if !exchanges => None,
+            token => Some(token.clone().ok_or_else(missing)?),
+        };
+        let leased = match (&call.caller, options.session) {
+            (_, SessionScope::Shared) if !exchanges => return Ok(None),
+            (Some(caller), _) => entry.callers.lease(caller, start),
+            // What it asks could reach anybody on a connection that others use.
+            (None, _) if exchanges || call.asker.is_some() => entry.callers.lease_once(start),
+            (None, _) => return Ok(None),
+        };
+        let lease = leased.map_err(|_| CallError::TooManyCallers {
+            backend: options.name.clone(),
             limit: CALLERS_MAX,
-        })
+        })?;
+        if let Some(token) = token {
+            lease.slot.target.show(token);
+        }
+        Ok(Some(lease))
     }
 
     fn entry(&self, backend: &BackendName) -> Result<&Entry, CallError> {

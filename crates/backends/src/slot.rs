@@ -102,7 +102,7 @@ impl Slot {
             lists: Lists::default(),
             subscriptions: Subscriptions::default(),
             found_era: Mutex::new(target.options.era),
-            health: Mutex::default(),
+            health: Mutex::new(Health::new(target.options.health.failures_max)),
             doubt: Notify::new(),
             connects: AtomicU64::new(0),
             publish,
@@ -132,8 +132,10 @@ impl Slot {
         let work = async {
             let (client, _permit) = self.admitted().await?;
             let since = Instant::now();
-            let calling = client.call(&call, &arguments, asker.as_ref(), Arc::clone(&sent));
-            let answer = calling.await.map_err(|error| error.of_call(backend))?;
+            let answer = client
+                .call(&call, &arguments, asker.as_ref(), Arc::clone(&sent))
+                .await
+                .map_err(|error| error.of_call(backend))?;
             let took = since.elapsed();
             let answer = match answer {
                 CallAnswer::Task(task) => {
@@ -315,6 +317,9 @@ impl Slot {
 
     /// Waits for a connection through at most one attempt that fails.
     pub(crate) async fn client(&self) -> Result<Arc<Client>, CallError> {
+        if let State::Ready(client) = &*self.state.borrow() {
+            return Ok(Arc::clone(client));
+        }
         let mut state = self.state.subscribe();
         let mut failures_before = None;
         loop {

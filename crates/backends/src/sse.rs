@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{StatusCode, Uri};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{Skipped, SseDecoder, SseEvent, SseTooLong};
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub(crate) async fn open(
     opening: &Opening,
 ) -> Result<(SseWire, Agreement), ConnectError> {
     let http = |reason: String| ConnectError::Http(reason);
-    let response = endpoint.get(HeaderMap::new()).await;
+    let response = endpoint.get(endpoint.get_headers()).await;
     let response = response.map_err(|error| error.of_connect("GET"))?;
     if matches!(response.status().as_u16(), 401 | 403) {
         return Err(ConnectError::Denied(response.status().as_u16()));
@@ -201,7 +201,7 @@ async fn post(endpoint: &Endpoint, link: &Link, line: String) {
             None => return,
         },
     };
-    let posted = endpoint.post(HeaderMap::new(), Bytes::from(line), sent);
+    let posted = endpoint.post(endpoint.post_headers(), Bytes::from(line), sent);
     let (error, is_gone) = match posted.await {
         Ok(response) if response.status().is_success() => return,
         Ok(response) => {

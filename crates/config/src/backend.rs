@@ -1,7 +1,7 @@
 //! A backend as every kind of file writes it: a command, or a URL.
 
 use crate::keys;
-use crate::settings::{Backend, Session, Transport};
+use crate::settings::{Backend, Health, Session, Transport};
 use crate::substitute::{Environment, substitute};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes};
@@ -101,6 +101,7 @@ impl Reader<'_> {
                 _ => Session::Shared,
             },
             tokens: None,
+            health: Health::default(),
             place: name.place().clone(),
         })
     }

@@ -4,7 +4,7 @@
 use crate::backend::{Reader, transport_unfit};
 use crate::settings::{Backend, Subject, TokenServer, Transport};
 use crate::substitute::substitute;
-use onecall_source::{Diagnostics, Fields};
+use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
 
 pub(crate) const KINDS: [&str; 3] = ["bearer", "client_credentials", "token_exchange"];
 
@@ -64,15 +64,7 @@ impl Reader<'_> {
         let audience = self.secret(fields, "audience", diagnostics);
         let resource = self.secret(fields, "resource", diagnostics);
         let exchange = if kind == "token_exchange" {
-            let token = self.secret(fields, "subject_token", diagnostics);
-            if token.is_none() {
-                fields.required("subject_token", diagnostics);
-            }
-            let kind = fields.optional_string("subject_token_type", diagnostics);
-            Some(Subject {
-                token: token?,
-                kind: kind.map(ToString::to_string),
-            })
+            Some(self.subject(fields, diagnostics)?)
         } else {
             None
         };
@@ -84,6 +76,29 @@ impl Reader<'_> {
             audience,
             resource,
             exchange,
+        })
+    }
+
+    /// What is exchanged: a token of the file, or with `subject: caller` that of whoever calls.
+    fn subject(&self, fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Subject> {
+        let token = self.secret(fields, "subject_token", diagnostics);
+        let caller = fields.optional_choice("subject", &["caller"], diagnostics);
+        if token.is_none() && caller.is_none() {
+            fields.required("subject_token", diagnostics);
+            return None;
+        }
+        if let (Some(_), Some(caller)) = (&token, &caller) {
+            let message = "only one of subject_token or subject must be set";
+            diagnostics.push(
+                Diagnostic::error(codes::KEYS_CONFLICT, message)
+                    .label(&caller.place, "whose token is exchanged")
+                    .help("write one of them"),
+            );
+        }
+        let kind = fields.optional_string("subject_token_type", diagnostics);
+        Some(Subject {
+            token,
+            kind: kind.map(ToString::to_string),
         })
     }
 

@@ -166,7 +166,22 @@ pub struct Backend {
     pub session: Session,
     /// Where the bearer token of each request comes from.
     pub tokens: Option<TokenServer>,
+    pub health: Health,
     pub place: Place,
+}
+
+/// When a backend counts as dead, and how it is found alive again; what is absent is left to the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// It is probed so often, calls or none.
+    pub probe_every: Option<Duration>,
+    pub probe_timeout: Option<Duration>,
+    /// Probes left unanswered in a row, after which calls are refused.
+    pub unanswered_max: Option<u32>,
+    /// Calls left unanswered in a row, after which it is probed.
+    pub failures_max: Option<u32>,
+    /// How long calls are refused before it is tried again.
+    pub rest: Option<Duration>,
 }
 
 /// A server of OAuth tokens, and what it is asked for.
@@ -184,7 +199,8 @@ pub struct TokenServer {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    pub token: String,
+    /// Without it the token that the caller showed.
+    pub token: Option<String>,
     pub kind: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! What a ToolHive configuration says of backends by their names. It is applied once they are known, since the
 //! members of a group stand in other files.
 
-use crate::settings::{Backend, Transport};
+use crate::settings::{Backend, Health, TokenServer, Transport};
 use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
 use std::time::Duration;
 
@@ -12,6 +12,14 @@ pub(crate) struct Header {
     pub(crate) value: String,
 }
 
+/// How a backend is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Header(Header),
+    /// With what the caller's token is exchanged for.
+    Exchange(Box<TokenServer>),
+}
+
 /// Everything that one configuration says of backends by name.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
@@ -19,9 +27,11 @@ pub(crate) struct Workloads {
     pub(crate) names: Vec<Text>,
     pub(crate) default_timeout: Option<Duration>,
     pub(crate) timeouts: Vec<(Text, Duration)>,
-    pub(crate) default_header: Option<Header>,
-    /// `None` where a backend is called without any.
-    pub(crate) headers: Vec<(Text, Option<Header>)>,
+    pub(crate) default_way: Option<Way>,
+    /// `None` where a backend is called as it is.
+    pub(crate) ways: Vec<(Text, Option<Way>)>,
+    /// When they count as dead, all of them.
+    pub(crate) health: Option<Health>,
 }
 
 impl Workloads {
@@ -29,12 +39,17 @@ impl Workloads {
         for backend in backends {
             let stated = of(&self.timeouts, backend).copied();
             backend.timeout = stated.or(backend.timeout).or(self.default_timeout);
-            let header = match of(&self.headers, backend) {
-                Some(header) => header.as_ref(),
-                None => self.default_header.as_ref(),
+            if let Some(health) = &self.health {
+                backend.health = health.clone();
+            }
+            let way = match of(&self.ways, backend) {
+                Some(way) => way.as_ref(),
+                None => self.default_way.as_ref(),
             };
-            if let Some(header) = header {
-                add_header(backend, header);
+            match way {
+                Some(Way::Header(header)) => add_header(backend, header),
+                Some(Way::Exchange(server)) => backend.tokens = Some(TokenServer::clone(server)),
+                None => {}
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::world::{LiveWorld, chain, now};
 use onecall_backends::{
     BackendName, BackendState, Backends, Call, CallError, CallerId, ProgressSink,
 };
-pub use onecall_backends::{CallerToken, Progress, Question, QuestionSink, Takes};
+pub use onecall_backends::{CallerToken, MessageSink, Progress, Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::Evaluator;
@@ -35,6 +35,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Default)]
 pub struct Passing {
     pub progress: Option<ProgressSink>,
+    /// Takes what the backend logs for this call, as received.
+    pub messages: Option<MessageSink>,
     /// What the client's person can be asked.
     pub takes: Takes,
     /// Takes what a backend asks while the call is in flight.
@@ -255,6 +257,7 @@ async fn pass_through(
     trace.write(&mut call.meta);
     let passing = request.passing;
     call.progress = passing.progress;
+    call.messages = passing.messages;
     call.takes = passing.takes;
     call.asker = passing.asker;
     call.input_responses = passing.input_responses;

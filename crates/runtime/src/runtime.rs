@@ -11,8 +11,8 @@ use crate::runs::LiveRuns;
 use crate::tend;
 use crate::world::LiveWorld;
 use onecall_backends::{
-    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HttpOptions,
-    Listed, SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
+    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HealthOptions,
+    HttpOptions, Listed, SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
 };
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
@@ -427,11 +427,23 @@ fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> 
         options.max_in_flight = max;
     }
     options.eager = backend.eager;
+    options.health = health_options(&backend.health);
     options.session = match backend.session {
         settings::Session::Shared => SessionScope::Shared,
         settings::Session::PerClient => SessionScope::PerClient,
     };
     options
+}
+
+fn health_options(stated: &settings::Health) -> HealthOptions {
+    let default = HealthOptions::default();
+    HealthOptions {
+        probe_every: stated.probe_every,
+        probe_timeout: stated.probe_timeout.unwrap_or(default.probe_timeout),
+        unanswered_max: stated.unanswered_max.unwrap_or(default.unanswered_max),
+        failures_max: stated.failures_max.unwrap_or(default.failures_max),
+        rest: stated.rest,
+    }
 }
 
 fn http_options(
@@ -448,9 +460,14 @@ fn http_options(
         resource: server.resource,
         grant: match server.exchange {
             None => Grant::ClientCredentials,
-            Some(subject) => Grant::Exchange {
-                subject_token: subject.token,
-                subject_token_type: subject.kind,
+            Some(subject) => match subject.token {
+                Some(subject_token) => Grant::Exchange {
+                    subject_token,
+                    subject_token_type: subject.kind,
+                },
+                None => Grant::ExchangeCaller {
+                    subject_token_type: subject.kind,
+                },
             },
         },
     });

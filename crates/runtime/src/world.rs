@@ -169,6 +169,7 @@ fn failed(error: &CallError) -> Outcome {
         | CallError::Limit { .. }
         | CallError::ArgumentsTooLong { .. }
         | CallError::TooManyCallers { .. }
+        | CallError::NoCaller { .. }
         | CallError::Malformed { .. }
         | CallError::Stopped => definite(code_of(error), text),
     }
@@ -180,7 +181,7 @@ pub(crate) fn code_of(error: &CallError) -> Code {
         CallError::UnknownOutcome { .. } => Code::UnknownOutcomeUnanswered,
         CallError::Timeout { .. } => Code::TimeoutStep,
         CallError::Rpc { error, .. } => Code::of_protocol_error(error.code),
-        CallError::Denied { .. } => Code::DeniedCall,
+        CallError::Denied { .. } | CallError::NoCaller { .. } => Code::DeniedCall,
         CallError::Limit { .. } => Code::LimitResult,
         CallError::Malformed { .. } => Code::TransportProtocol,
         CallError::ArgumentsTooLong { .. } => Code::LimitArguments,

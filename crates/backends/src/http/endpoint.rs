@@ -15,10 +15,14 @@ use hyper_util::client::legacy::connect::HttpConnector;
 
 use super::body::Outgoing;
 use super::pool::{Pool, Streaming};
-use super::tokens::Tokens;
+use super::tokens::{Shown, Tokens};
+use crate::call::CallerToken;
 use crate::error::RequestError;
 use crate::limits::{HTTP_CONNECT_TIMEOUT, HTTP_HEAD_BYTES_MAX};
 use crate::options::HttpOptions;
+
+/// Room for the headers of a usual call, so that a copy of them need not grow.
+const HEADERS_COMMON: usize = 12;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -26,8 +30,11 @@ pub(crate) struct Endpoint {
     uri: Uri,
     /// The URI as it stands in a request, and the host it is sent to.
     path: Uri,
+    /// What every request carries: the host, and what the options say.
     headers: HeaderMap,
     tokens: Option<Arc<Tokens>>,
+    /// Whose connection it is, where callers show tokens.
+    shown: Shown,
 }
 
 /// What is wrong with the options of an HTTP backend.
@@ -59,7 +66,21 @@ impl Endpoint {
             uri,
             headers,
             tokens: tokens.map(Arc::new),
+            shown: Shown::default(),
         })
+    }
+
+    /// The same server and pool for one caller.
+    pub(crate) fn of_one_caller(&self) -> Self {
+        Self {
+            shown: Shown::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The caller shows this token from now on.
+    pub(crate) fn show(&self, token: CallerToken) {
+        self.shown.set(token);
     }
 
     /// The same server and pool at another path of it.
@@ -83,35 +104,57 @@ impl Endpoint {
         is_here || self.uri.scheme_str() == Some("https")
     }
 
-    pub(crate) async fn post(
-        &self,
-        mut headers: HeaderMap,
-        body: Bytes,
-        sent: Arc<AtomicBool>,
-    ) -> Result<Response<Streaming>, RequestError> {
+    /// The headers of every POST of a message; the options have the last word.
+    pub(crate) fn post_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(HEADERS_COMMON);
         let json = HeaderValue::from_static("application/json");
         let both = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(header::CONTENT_TYPE, json);
         headers.insert(header::ACCEPT, both);
-        self.send(Method::POST, headers, body, sent).await
+        self.add_own(headers)
     }
 
-    /// The same with no headers but those given.
-    pub(super) async fn post_as_is(
+    /// The same for what has no body.
+    pub(crate) fn get_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let events = HeaderValue::from_static("text/event-stream");
+        headers.insert(header::ACCEPT, events);
+        self.add_own(headers)
+    }
+
+    fn add_own(&self, mut headers: HeaderMap) -> HeaderMap {
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
+        }
+        headers
+    }
+
+    /// Sends a message with headers that were begun with `post_headers`.
+    pub(crate) async fn post(
         &self,
         headers: HeaderMap,
         body: Bytes,
+        sent: Arc<AtomicBool>,
     ) -> Result<Response<Streaming>, RequestError> {
-        self.exchange(Method::POST, headers, body, Arc::default())
-            .await
+        self.send(Method::POST, headers, body, sent).await
     }
 
+    /// Any request with no headers but those given, and no token.
+    pub(super) async fn send_as_is(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Streaming>, RequestError> {
+        let headers = self.add_own(headers);
+        self.exchange(method, headers, body, Arc::default()).await
+    }
+
+    /// Asks for a stream, with headers that were begun with `get_headers`.
     pub(crate) async fn get(
         &self,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
     ) -> Result<Response<Streaming>, RequestError> {
-        let events = HeaderValue::from_static("text/event-stream");
-        headers.insert(header::ACCEPT, events);
         self.send(Method::GET, headers, Bytes::new(), Arc::default())
             .await
     }
@@ -134,18 +177,23 @@ impl Endpoint {
         let Some(tokens) = &self.tokens else {
             return self.exchange(method, headers, body, sent).await;
         };
-        let bearer = tokens.bearer().await?;
+        let Some(bearer) = tokens.bearer(&self.shown).await? else {
+            return self.exchange(method, headers, body, sent).await;
+        };
         headers.insert(header::AUTHORIZATION, bearer.clone());
         let (again, rest) = (headers.clone(), body.clone());
-        let response = self.exchange(method.clone(), headers, body, Arc::clone(&sent));
-        let response = response.await?;
+        let response = self
+            .exchange(method.clone(), headers, body, Arc::clone(&sent))
+            .await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // A server that asks who it is has not acted. A fresh token may do; a second refusal stands.
-        tokens.forget(&bearer).await;
+        tokens.forget(&bearer, &self.shown).await;
         let mut headers = again;
-        headers.insert(header::AUTHORIZATION, tokens.bearer().await?);
+        if let Some(fresh) = tokens.bearer(&self.shown).await? {
+            headers.insert(header::AUTHORIZATION, fresh);
+        }
         sent.store(false, Ordering::SeqCst);
         self.exchange(method, headers, rest, sent).await
     }
@@ -161,9 +209,6 @@ impl Endpoint {
         *request.method_mut() = method;
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = headers;
-        for (name, value) in &self.headers {
-            request.headers_mut().insert(name, value.clone());
-        }
         self.pool.send(&self.uri, request).await.map_err(|error| {
             let inner = find_hyper(&*error);
             if inner.is_some_and(hyper::Error::is_parse_too_large) {

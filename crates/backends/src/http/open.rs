@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use onecall_mcp::{Era, Incoming, Probe, RequestId, Revision, judge_probe, method, name};
 use serde_json::{Value, json};
 
-use super::{Endpoint, HttpWire, content_type, read_json, stream};
+use super::{Endpoint, HttpWire, is_event_stream, read_json, stream};
 use crate::error::{ConnectError, RequestError};
 use crate::limits::HTTP_PROBE_PATIENCE;
 use crate::negotiate::{Agreement, Opening, legacy, modern, parse_result};
@@ -52,7 +52,7 @@ async fn discover(
     opening: &Opening,
 ) -> Result<Option<(Revision, Value)>, ConnectError> {
     let params = opening.discover_params();
-    let mut headers = HeaderMap::new();
+    let mut headers = endpoint.post_headers();
     let version = HeaderValue::from_static(Revision::MODERN.as_str());
     headers.insert(name::PROTOCOL_VERSION, version);
     headers.insert(name::METHOD, HeaderValue::from_static(method::DISCOVER));
@@ -80,10 +80,16 @@ pub(super) async fn initialize(
     opening: &Opening,
 ) -> Result<(Agreement, Option<Arc<str>>), RequestError> {
     let params = opening.initialize_params();
-    let (headers, result) = ask(endpoint, HeaderMap::new(), method::INITIALIZE, &params).await?;
+    let (headers, result) = ask(
+        endpoint,
+        endpoint.post_headers(),
+        method::INITIALIZE,
+        &params,
+    )
+    .await?;
     let agreement = legacy(&result).map_err(|error| RequestError::NotSent(error.to_string()))?;
     let session = headers.get(name::SESSION).cloned();
-    let mut headers = HeaderMap::new();
+    let mut headers = endpoint.post_headers();
     let version = HeaderValue::from_static(agreement.revision.as_str());
     headers.insert(name::PROTOCOL_VERSION, version);
     if let Some(session) = &session {
@@ -110,7 +116,7 @@ async fn ask(
         .post(headers, Bytes::from(body), Arc::default())
         .await?;
     let headers = response.headers().clone();
-    let raw = if response.status().is_success() && content_type(&response) == "text/event-stream" {
+    let raw = if is_event_stream(&response) {
         let mut events = stream::Events::new(response.into_body());
         loop {
             match events.next().await? {

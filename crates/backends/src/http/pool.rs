@@ -129,7 +129,10 @@ impl Connection {
         let mut sending = pin!(sender.try_send_request(request));
         let answered = poll_fn(|context| {
             drive(driver, context);
-            sending.as_mut().poll(context)
+            // Only driving moves it on, so it need not wake anybody.
+            sending
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
         });
         answered.await.map_err(|mut error| {
             let unsent = error.take_message();
@@ -137,9 +140,11 @@ impl Connection {
         })
     }
 
-    /// Whether it can take another request: the server has not closed it meanwhile.
+    /// Whether it can take another request.
     fn is_usable(&mut self, context: &mut Context<'_>) -> bool {
-        drive(&mut self.driver, context);
+        if !self.sender.is_ready() {
+            drive(&mut self.driver, context);
+        }
         self.driver.is_some() && self.sender.is_ready()
     }
 }
@@ -169,7 +174,9 @@ impl Streaming {
     ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
         let mut is_driven = false;
         loop {
-            match Pin::new(&mut self.body).poll_frame(context) {
+            // Only driving moves it on, so it need not wake anybody.
+            let mut unwoken = Context::from_waker(Waker::noop());
+            match Pin::new(&mut self.body).poll_frame(&mut unwoken) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
                         return Poll::Ready(Some(Ok(data)));
@@ -204,12 +211,9 @@ impl IdleOnes {
     fn take(&self) -> Option<Connection> {
         let now = Instant::now();
         loop {
-            let Idle {
-                mut connection,
-                since,
-            } = self.lock().pop()?;
-            let is_fresh = now.saturating_duration_since(since) < HTTP_IDLE;
-            if is_fresh && connection.is_usable(&mut Context::from_waker(Waker::noop())) {
+            let Idle { connection, since } = self.lock().pop()?;
+            // One that the server has closed meanwhile gives its request back when it is driven.
+            if now.saturating_duration_since(since) < HTTP_IDLE {
                 return Some(connection);
             }
         }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::broken;
 use super::pool::Streaming;
-use super::{Outcome, Shared, content_type};
+use super::{Outcome, Shared, is_event_stream};
 use crate::backoff::Backoff;
 use crate::error::RequestError;
 use crate::limits::{RESUME_WAIT_DEFAULT, RESUME_WAIT_MAX, RESUMES_MAX, STREAM_BYTES_MAX};
@@ -129,7 +129,7 @@ async fn resume(shared: &Shared, broken: Events, ended: String) -> Result<Events
         .unwrap_or(RESUME_WAIT_DEFAULT)
         .min(RESUME_WAIT_MAX);
     tokio::time::sleep(wait).await;
-    let mut headers = shared.headers();
+    let mut headers = shared.with_session(shared.endpoint.get_headers());
     if let Some(id) = &broken.last_id
         && let Ok(value) = HeaderValue::from_str(id)
     {
@@ -139,7 +139,7 @@ async fn resume(shared: &Shared, broken: Events, ended: String) -> Result<Events
     let lost = |reason: String| RequestError::Lost(format!("{ended}; {reason}"));
     let response = shared.endpoint.get(headers).await;
     let response = response.map_err(|_| lost("it cannot be resumed".to_owned()))?;
-    if !response.status().is_success() || content_type(&response) != "text/event-stream" {
+    if !is_event_stream(&response) {
         return Err(lost(format!(
             "resuming it gave HTTP status {}",
             response.status()
@@ -170,7 +170,7 @@ pub(super) async fn listen(shared: Arc<Shared>, stop: CancellationToken) {
 
 /// One GET stream to its end. False where the server offers none.
 async fn listen_once(shared: &Arc<Shared>, last_id: &mut Option<String>) -> bool {
-    let mut headers = shared.headers();
+    let mut headers = shared.with_session(shared.endpoint.get_headers());
     if let Some(value) = last_id
         .as_ref()
         .and_then(|id| HeaderValue::from_str(id).ok())
@@ -188,8 +188,7 @@ async fn listen_once(shared: &Arc<Shared>, last_id: &mut Option<String>) -> bool
             *last_id = None;
             return true;
         }
-        status if !status.is_success() => return false,
-        _ if content_type(&response) != "text/event-stream" => return false,
+        _ if !is_event_stream(&response) => return false,
         _ => {}
     }
     let mut events = Events::new(response.into_body());

@@ -1,12 +1,15 @@
 //! Access tokens for a backend: OAuth client credentials and token exchange (RFC 8693). A token is
-//! kept until shortly before it expires, and fetched anew once the backend has refused it.
+//! kept until shortly before it expires, and fetched anew once the backend has refused it. What a
+//! caller showed is given to the token server alone.
 
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -14,9 +17,10 @@ use tokio::time::Instant;
 
 use super::body::read_limited;
 use super::endpoint::{Endpoint, EndpointFault};
+use crate::call::CallerToken;
 use crate::error::RequestError;
 use crate::limits::{
-    TOKEN_BYTES_MAX, TOKEN_EARLY, TOKEN_LASTS_DEFAULT, TOKEN_LASTS_MAX, TOKEN_TIMEOUT,
+    TOKEN_BYTES_MAX, TOKEN_EARLY, TOKEN_LASTS_DEFAULT, TOKEN_LASTS_MAX, TOKEN_TIMEOUT, TOKENS_MAX,
 };
 use crate::options::{Grant, HttpOptions, TokenOptions};
 
@@ -29,15 +33,39 @@ pub(super) struct Tokens {
     endpoint: Endpoint,
     /// Credentials of the client, where it has a secret.
     basic: Option<HeaderValue>,
-    form: Bytes,
-    /// Held while one is fetched: many calls make one request for a token.
-    kept: Mutex<Option<Kept>>,
+    options: TokenOptions,
+    /// By what they were exchanged for; our own under none.
+    kept: std::sync::Mutex<HashMap<Option<CallerToken>, Arc<Cell>>>,
+}
+
+/// One token. Locked while it is fetched: many calls make one request for it.
+type Cell = Mutex<Option<Kept>>;
+
+/// The token that the caller of a connection showed last. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown(Arc<std::sync::Mutex<Option<CallerToken>>>);
+
+impl Shown {
+    pub(crate) fn set(&self, token: CallerToken) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+    }
+
+    fn get(&self) -> Option<CallerToken> {
+        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.clone()
+    }
 }
 
 #[derive(Debug)]
 struct Kept {
     bearer: HeaderValue,
     until: Instant,
+}
+
+impl Kept {
+    fn is_good(&self) -> bool {
+        self.until > Instant::now()
+    }
 }
 
 /// What a token server answers; everything else in it is passed over.
@@ -76,37 +104,59 @@ impl Tokens {
         }
         Ok(Self {
             endpoint,
-            form: Bytes::from(form(options)),
+            options: options.clone(),
             basic,
-            kept: Mutex::default(),
+            kept: std::sync::Mutex::default(),
         })
     }
 
-    /// The value of `Authorization`. A token that cannot be had means that nothing is sent.
-    pub(super) async fn bearer(&self) -> Result<HeaderValue, RequestError> {
-        let mut kept = self.kept.lock().await;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.until > Instant::now()) {
-            return Ok(kept.bearer.clone());
+    /// The value of `Authorization`, if there is to be one. A token that cannot be had means that nothing is sent.
+    pub(super) async fn bearer(&self, shown: &Shown) -> Result<Option<HeaderValue>, RequestError> {
+        let subject = shown.get();
+        let Some(form) = form(&self.options, subject.as_ref()) else {
+            return Ok(None);
+        };
+        let cell = self.cell(subject);
+        let mut kept = cell.lock().await;
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_good()) {
+            return Ok(Some(kept.bearer.clone()));
         }
-        let fetched = tokio::time::timeout(TOKEN_TIMEOUT, self.fetch()).await;
+        let fetched = tokio::time::timeout(TOKEN_TIMEOUT, self.fetch(form)).await;
         let slow = || Err("it did not answer in time".to_owned());
         let fresh = fetched.unwrap_or_else(|_| slow());
         let fresh = fresh.map_err(|reason| {
             let server = self.endpoint.uri();
             RequestError::NotSent(format!("no token from {server}: {reason}"))
         })?;
-        Ok(kept.insert(fresh).bearer.clone())
+        Ok(Some(kept.insert(fresh).bearer.clone()))
+    }
+
+    /// Where the token for a subject is kept. Those that nobody waits for make room, the useless ones first.
+    fn cell(&self, subject: Option<CallerToken>) -> Arc<Cell> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= TOKENS_MAX && !kept.contains_key(&subject) {
+            let is_good = |cell: &Cell| {
+                let token = cell.try_lock();
+                token.is_ok_and(|token| token.as_ref().is_some_and(Kept::is_good))
+            };
+            kept.retain(|_, cell| Arc::strong_count(cell) > 1 || is_good(cell));
+            if kept.len() >= TOKENS_MAX {
+                kept.retain(|_, cell| Arc::strong_count(cell) > 1);
+            }
+        }
+        Arc::clone(kept.entry(subject).or_default())
     }
 
     /// The backend refused this token; the next request fetches another.
-    pub(super) async fn forget(&self, refused: &HeaderValue) {
-        let mut kept = self.kept.lock().await;
+    pub(super) async fn forget(&self, refused: &HeaderValue, shown: &Shown) {
+        let cell = self.cell(shown.get());
+        let mut kept = cell.lock().await;
         if kept.as_ref().is_some_and(|kept| kept.bearer == *refused) {
             *kept = None;
         }
     }
 
-    async fn fetch(&self) -> Result<Kept, String> {
+    async fn fetch(&self, form: String) -> Result<Kept, String> {
         let mut headers = HeaderMap::new();
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         headers.insert(header::CONTENT_TYPE, kind);
@@ -115,7 +165,10 @@ impl Tokens {
         if let Some(basic) = &self.basic {
             headers.insert(header::AUTHORIZATION, basic.clone());
         }
-        let sent = self.endpoint.post_as_is(headers, self.form.clone()).await;
+        let sent = self
+            .endpoint
+            .send_as_is(Method::POST, headers, Bytes::from(form))
+            .await;
         let response = sent.map_err(RequestError::into_reason)?;
         let status = response.status();
         let body = read_limited(response.into_body(), TOKEN_BYTES_MAX).await;
@@ -160,25 +213,28 @@ fn kept(granted: &Granted) -> Result<Kept, String> {
     })
 }
 
-/// The body of the request, with no more than the grant needs.
-fn form(options: &TokenOptions) -> String {
+/// The body of the request, with no more than the grant needs. `None` where there is nothing to show: requests that
+/// belong to no caller then go without a token, unless we have a secret of our own.
+fn form(options: &TokenOptions, caller: Option<&CallerToken>) -> Option<String> {
     let mut fields: Vec<(&str, &str)> = Vec::new();
-    match &options.grant {
-        Grant::ClientCredentials => fields.push(("grant_type", "client_credentials")),
-        Grant::Exchange {
-            subject_token,
-            subject_token_type,
-        } => fields.extend([
-            ("grant_type", EXCHANGE),
-            ("subject_token", subject_token.as_str()),
-            (
-                "subject_token_type",
-                subject_token_type.as_deref().unwrap_or(ACCESS_TOKEN),
-            ),
-            ("requested_token_type", ACCESS_TOKEN),
-        ]),
+    match (&options.grant, caller) {
+        (Grant::ClientCredentials, _) => fields.push(("grant_type", "client_credentials")),
+        (Grant::ExchangeCaller { .. }, None) if options.client_secret.is_some() => {
+            fields.push(("grant_type", "client_credentials"));
+        }
+        (Grant::ExchangeCaller { .. }, None) => return None,
+        (Grant::ExchangeCaller { subject_token_type }, Some(caller)) => {
+            fields.extend(exchange(caller.expose(), subject_token_type.as_deref()));
+        }
+        (
+            Grant::Exchange {
+                subject_token,
+                subject_token_type,
+            },
+            _,
+        ) => fields.extend(exchange(subject_token, subject_token_type.as_deref())),
     }
-    if options.client_secret.is_none() {
+    if options.client_secret.is_none() && !options.client_id.is_empty() {
         fields.push(("client_id", &options.client_id));
     }
     let scopes = options.scopes.join(" ");
@@ -197,7 +253,16 @@ fn form(options: &TokenOptions) -> String {
     let pairs = fields
         .into_iter()
         .map(|(name, value)| format!("{name}={}", encode(value)));
-    pairs.collect::<Vec<_>>().join("&")
+    Some(pairs.collect::<Vec<_>>().join("&"))
+}
+
+fn exchange<'a>(token: &'a str, kind: Option<&'a str>) -> [(&'static str, &'a str); 4] {
+    [
+        ("grant_type", EXCHANGE),
+        ("subject_token", token),
+        ("subject_token_type", kind.unwrap_or(ACCESS_TOKEN)),
+        ("requested_token_type", ACCESS_TOKEN),
+    ]
 }
 
 /// `application/x-www-form-urlencoded`, as the credentials in a header want it too.

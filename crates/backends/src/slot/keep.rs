@@ -10,9 +10,7 @@ use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ConnectError;
-use crate::limits::{
-    CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBE_TIMEOUT, HEALTH_PROBES_MAX, LISTEN_AGAIN,
-};
+use crate::limits::{CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBES_MORE, LISTEN_AGAIN};
 use crate::news::Changes;
 use crate::subscriptions;
 
@@ -146,27 +144,39 @@ async fn listen_for_changes(slot: &Slot, client: &Client) {
     }
 }
 
-/// Probes when calls raised a doubt, until the server answers again. Returns only to give the
+/// Probes when calls raised a doubt or it is time to, until the server answers again. Returns only to give the
 /// connection up: the server stays silent and nothing is in flight that could keep it busy.
 async fn examine(slot: &Slot, client: &Client) -> String {
+    let options = &slot.target.options.health;
     loop {
-        slot.doubt.notified().await;
+        match options.probe_every {
+            None => slot.doubt.notified().await,
+            Some(every) => tokio::select! {
+                () = slot.doubt.notified() => {}
+                () = tokio::time::sleep(every) => {}
+            },
+        }
         let mut backoff = Backoff::default();
         let mut unanswered = 0;
         loop {
             lock(&slot.health).probe();
-            let probe = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, client.probe()).await;
+            let probe = tokio::time::timeout(options.probe_timeout, client.probe()).await;
             if probe.unwrap_or(false) {
                 lock(&slot.health).answered();
                 break;
             }
             unanswered += 1;
-            let reason = format!("it answers neither calls nor {unanswered} probes");
-            lock(&slot.health).suspend(reason.clone());
-            if unanswered >= HEALTH_PROBES_MAX && slot.in_flight() == 0 {
-                return reason;
+            let mut pause = backoff.after(None);
+            if unanswered >= options.unanswered_max {
+                let reason = format!("it answers neither calls nor {unanswered} probes");
+                lock(&slot.health).suspend(reason.clone());
+                let is_given_up = unanswered - options.unanswered_max >= HEALTH_PROBES_MORE;
+                if is_given_up && slot.in_flight() == 0 {
+                    return reason;
+                }
+                pause = options.rest.unwrap_or(pause);
             }
-            tokio::time::sleep(backoff.after(None)).await;
+            tokio::time::sleep(pause).await;
         }
     }
 }

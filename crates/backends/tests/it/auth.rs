@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onecall_backends::{
-    BackendOptions, Backends, Grant, StartError, TokenOptions, TransportOptions,
+    BackendOptions, Backends, Call, CallerId, CallerToken, Grant, StartError, TokenOptions,
+    TransportOptions,
 };
+use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
 use serde_json::{Value, json};
 
-use crate::faulty::{Reply, Seen, Server, done, modern};
-use crate::world::{PATIENCE, call, client_info, start, way};
+use crate::world::{PATIENCE, call, client_info, complete, start, way};
 
 fn token_options(url: &str) -> TokenOptions {
     TokenOptions {
@@ -143,6 +144,72 @@ async fn a_subject_token_is_exchanged_and_never_passed_on() {
     for seen in server.seen() {
         assert_eq!(seen.headers["authorization"], "Bearer t1");
     }
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_token_of_each_caller_is_exchanged_and_kept_apart() {
+    // Gives a token that names the subject, so that the backend can tell whose call it is.
+    let tokens = Server::start(|seen| {
+        let subject = seen
+            .text
+            .split('&')
+            .find_map(|field| field.strip_prefix("subject_token="));
+        let token = format!("for-{}", subject.unwrap_or("nobody"));
+        Reply::Json(
+            200,
+            Vec::new(),
+            json!({ "access_token": token, "expires_in": 3600 }),
+        )
+    })
+    .await;
+    let server = Server::start(modern(|seen| {
+        let told =
+            json!({ "content": [{ "type": "text", "text": seen.headers["authorization"] }] });
+        Reply::Json(200, Vec::new(), answer(seen, "result", told))
+    }))
+    .await;
+    let mut options = token_options(&tokens.url);
+    options.grant = Grant::ExchangeCaller {
+        subject_token_type: None,
+    };
+    let backends = start(vec![backend(&server.url, options)]);
+    backends.settle(PATIENCE).await;
+    let as_caller = |name: &'static str| {
+        let backends = backends.clone();
+        async move {
+            let mut call = Call::new("do", json!({}));
+            call.caller = Some(CallerId(name.into()));
+            call.token = Some(CallerToken::new(name));
+            let output = complete(backends.call(&"b".into(), call).await).unwrap();
+            output.content()[0]["text"].as_str().unwrap().to_owned()
+        }
+    };
+    let (ada, bob) = tokio::join!(as_caller("ada"), as_caller("bob"));
+    assert_eq!(
+        (ada.as_str(), bob.as_str()),
+        ("Bearer for-ada", "Bearer for-bob")
+    );
+    assert_eq!(as_caller("ada").await, "Bearer for-ada");
+    // One of our own for the list, and one for each caller.
+    assert_eq!(tokens.seen().len(), 3);
+    // Nobody's call is sent without a caller's token, and none is passed on as it is.
+    let refused = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    assert_eq!(way(&refused), "NoCaller");
+    assert!(!refused.may_have_acted());
+    assert!(
+        refused.to_string().contains("no caller is here"),
+        "{refused}"
+    );
+    let sent = server.seen();
+    let headers = sent
+        .iter()
+        .map(|seen| seen.headers["authorization"].as_str());
+    assert!(
+        headers
+            .into_iter()
+            .all(|header| header.starts_with("Bearer for-"))
+    );
     backends.shutdown().await;
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use onecall_backends::{BackendName, BackendOptions, Backends, Call, StartError, Takes};
 use onecall_mcp::{CallAnswer, Era};
+use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::faulty::{Reply, Seen, Server, answer, done, modern};
 use crate::world::{PATIENCE, call, client_info, complete, start, way};
 
 /// The demo on a port of its own, until the guard is dropped.
@@ -288,165 +288,27 @@ async fn a_forgotten_session_is_opened_again_once_for_all_calls() {
     assert!(server.seen().iter().any(|seen| seen.verb == "DELETE"));
 }
 
-type Fault = Box<dyn Fn(&Seen) -> Reply + Send + Sync>;
-
-/// The way in which a call to this server ends. A healthy backend is called beside it.
-async fn outcome_of((fault, code, reply): (&'static str, &'static str, Fault)) {
-    let server = Server::start(modern(reply)).await;
-    let healthy = Server::start(modern(done)).await;
-    let mut faulty = http("faulty", &server.url, None);
-    if code == "Timeout" {
-        faulty.call_timeout = Duration::from_millis(500);
-    }
-    let backends = start(vec![faulty, http("healthy", &healthy.url, None)]);
-    backends.settle(PATIENCE).await;
-    let (bad, good) = tokio::join!(
-        call(&backends, "faulty", "do", json!({})),
-        call(&backends, "healthy", "do", json!({}))
-    );
-    good.unwrap();
-    backends.shutdown().await;
-    let ended = bad.map_or_else(|error| way(&error), |_| "fine".to_owned());
-    assert_eq!(ended, code, "{fault}");
-    let row = format!("{fault:<32} {code:<24} other backends answered\n");
-    std::io::Write::write_all(&mut std::io::stdout(), row.as_bytes()).unwrap();
-}
-
-fn head(kind: &str, rest: &str) -> String {
-    format!("HTTP/1.1 200 X\r\ncontent-type: {kind}\r\n{rest}\r\n")
-}
-
-fn json_head(rest: &str) -> Vec<u8> {
-    head("application/json", &format!("{rest}\r\n")).into_bytes()
-}
-
-fn status(code: u16) -> Fault {
-    Box::new(move |_| Reply::Json(code, Vec::new(), Value::Null))
-}
-
-fn raw(bytes: Vec<u8>) -> Fault {
-    Box::new(move |_| Reply::Raw(bytes.clone()))
-}
-
-fn endless(kind: &'static str, chunk: Vec<u8>) -> Fault {
-    Box::new(move |_| Reply::Endless(head(kind, ""), chunk.clone()))
-}
-
-fn result(value: Value) -> Fault {
-    Box::new(move |seen| Reply::Json(200, Vec::new(), answer(seen, "result", value.clone())))
-}
-
-fn wrong_id(seen: &Seen) -> Reply {
-    let mut wrong = answer(seen, "result", json!({}));
-    wrong["id"] = json!(4711);
-    Reply::Json(200, Vec::new(), wrong)
-}
-
-fn deep(seen: &Seen) -> Reply {
-    let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{nested}}}"#,
-        seen.body["id"]
-    );
-    let mut bytes = json_head(&format!("content-length: {}", body.len()));
-    bytes.extend(body.into_bytes());
-    Reply::Raw(bytes)
-}
-
-fn event(message: &Value) -> String {
-    format!("data: {message}\n\n")
-}
-
-fn twice(seen: &Seen) -> Reply {
-    let first = event(&answer(seen, "result", json!({ "content": [] })));
-    let second = event(&answer(
-        seen,
-        "error",
-        json!({ "code": 1, "message": "no" }),
-    ));
-    Reply::Events(vec![first, second])
-}
-
-/// Requests, foreign answers and unknown notifications before the answer.
-fn meddles(seen: &Seen) -> Reply {
-    let request =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {} });
-    let foreign = json!({ "jsonrpc": "2.0", "id": 4711, "result": {} });
-    let news = json!({ "jsonrpc": "2.0", "method": "notifications/unheard", "params": [] });
-    let mut events: Vec<String> = [request, foreign, news].iter().map(event).collect();
-    events.push(event(&answer(seen, "result", json!({ "content": [] }))));
-    Reply::Events(events)
-}
-
-fn redirect(_: &Seen) -> Reply {
-    Reply::Json(
-        307,
-        vec![("location", "http://127.0.0.1:1/".to_owned())],
-        Value::Null,
-    )
-}
-
 #[tokio::test]
-async fn every_fault_has_its_name_and_touches_nobody_else() {
-    let note = json!({ "jsonrpc": "2.0", "method": "x", "params": { "t": "x".repeat(1 << 20) } });
-    let note = format!("data: {note}\n\n").into_bytes();
-    let events = "text/event-stream";
-    let comment: Fault = Box::new(|_| Reply::Events(vec![": hi\n\n".to_owned()]));
-    let faults: Vec<(&str, &str, Fault)> = vec![
-        (
-            "garbage",
-            "UnknownOutcome",
-            raw(b"\x00\x01nonsense\r\n\r\n".to_vec()),
-        ),
-        ("dies before the head", "UnknownOutcome", raw(Vec::new())),
-        (
-            "closes after the head",
-            "UnknownOutcome",
-            raw(json_head("content-length: 50")),
-        ),
-        ("stream without answer", "UnknownOutcome", comment),
-        ("server error", "UnknownOutcome", status(502)),
-        ("busy", "UnknownOutcome", status(503)),
-        ("slow request", "UnknownOutcome", status(408)),
-        ("slow gateway", "UnknownOutcome", status(504)),
-        (
-            "no JSON-RPC",
-            "UnknownOutcome",
-            Box::new(|_| Reply::Json(200, Vec::new(), json!("x"))),
-        ),
-        ("wrong id", "UnknownOutcome", Box::new(wrong_id)),
-        (
-            "unknown result type",
-            "Malformed",
-            result(json!({ "resultType": "later" })),
-        ),
-        (
-            "100 MB announced",
-            "Limit",
-            raw(json_head("content-length: 100000000")),
-        ),
-        (
-            "endless body",
-            "Limit",
-            endless("application/json", vec![b' '; 65536]),
-        ),
-        ("endless events", "Limit", endless(events, note)),
-        ("endless event", "Limit", endless(events, vec![b'x'; 65536])),
-        ("deep JSON", "Limit", Box::new(deep)),
-        (
-            "huge header",
-            "Limit",
-            raw(json_head(&format!("x: {}", "y".repeat(2_000_000)))),
-        ),
-        ("slow drip", "Timeout", Box::new(|_| Reply::Drip)),
-        ("never answers", "Timeout", Box::new(|_| Reply::Hang)),
-        ("redirect", "Unavailable", Box::new(redirect)),
-        ("too many", "Unavailable", status(429)),
-        ("forbidden", "Denied", status(403)),
-        ("answers twice", "fine", Box::new(twice)),
-        ("asks what nobody asked for", "fine", Box::new(meddles)),
-    ];
-    futures::future::join_all(faults.into_iter().map(outcome_of)).await;
+async fn what_a_server_logs_for_a_call_reaches_its_caller_as_it_came() {
+    let logged = json!({ "level": "info", "logger": "l", "data": { "n": 1 }, "vendor": true });
+    let params = logged.clone();
+    let server = Server::start(modern(move |seen| {
+        let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+        let result = answer(seen, "result", json!({ "content": [] }));
+        Reply::Events(vec![
+            format!("data: {log}\n\n"),
+            format!("data: {result}\n\n"),
+        ])
+    }))
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    let (sink, mut messages) = mpsc::channel(4);
+    let mut logging = Call::new("do", json!({}));
+    logging.messages = Some(sink);
+    complete(backends.call(&"b".into(), logging).await).unwrap();
+    assert_eq!(messages.recv().await, Some(logged));
+    assert_eq!(messages.recv().await, None);
+    backends.shutdown().await;
 }
 
 #[tokio::test]

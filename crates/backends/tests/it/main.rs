@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod auth;
-mod faulty;
+mod faults;
 mod http;
 mod offers;
 mod sse;

@@ -2,9 +2,9 @@
 
 use onecall_backends::{BackendName, ListKind};
 use onecall_mcp::Era;
+use onecall_testkit::faulty::{Reply, Server, answer, done, modern};
 use serde_json::json;
 
-use crate::faulty::{Reply, Server, answer, done, modern};
 use crate::world::{PATIENCE, call, start, stdio, way};
 
 #[tokio::test]

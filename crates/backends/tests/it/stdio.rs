@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use onecall_backends::{
-    BackendName, BackendOptions, BackendState, Breaker, Call, CallError, CallerId, SessionScope,
-    Takes,
+    BackendName, BackendOptions, BackendState, Breaker, Call, CallError, CallerId, HealthOptions,
+    SessionScope, Takes,
 };
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
@@ -389,5 +389,30 @@ async fn a_child_that_falls_silent_is_suspended_then_restarted() {
         assert_eq!(backends.status()[0].breaker, Breaker::Closed);
     };
     tokio::time::timeout(PATIENCE, became).await.unwrap();
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_is_probed_is_found_silent_without_a_call() {
+    let mut hung = stdio("hung", &["hung"]);
+    hung.health = HealthOptions {
+        probe_every: Some(Duration::from_millis(20)),
+        probe_timeout: Duration::from_millis(50),
+        unanswered_max: 2,
+        rest: Some(Duration::from_hours(1)),
+        ..HealthOptions::default()
+    };
+    let backends = start(vec![hung]);
+    backends.settle(PATIENCE).await;
+    let became = async {
+        while !matches!(backends.status()[0].state, BackendState::Silent { .. }) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, became).await.unwrap();
+    let status = backends.status().remove(0);
+    // The second probe that is left unanswered counts, and then it has its rest.
+    assert!(status.last_error.unwrap().ends_with("nor 2 probes"));
+    assert_eq!((status.breaker, status.connects), (Breaker::Open, 1));
     backends.shutdown().await;
 }

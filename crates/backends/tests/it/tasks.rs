@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_backends::{BackendName, BackendOptions, Call, Takes};
+use onecall_testkit::faulty::{Reply, Seen, Server, answer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::faulty::{Reply, Seen, Server, answer};
 use crate::world::{PATIENCE, complete, start, way};
 
 fn reply(seen: &Seen, result: Value) -> Reply {

@@ -72,6 +72,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("audience", Text),
             acts("resource", Text),
             acts("subject_token", Text),
+            acts("subject", Choice(&["caller"])),
             acts("subject_token_type", Text),
         ],
     ),
@@ -172,7 +173,7 @@ pub(super) const PARTS: &[Part] = &[
                 ]),
             ),
             acts("headerInjection", One("headerInjection")),
-            refused("tokenExchange"),
+            acts("tokenExchange", One("tokenExchange")),
             refused("upstreamInject"),
             refused("awsSts"),
             refused("obo"),
@@ -185,6 +186,19 @@ pub(super) const PARTS: &[Part] = &[
             needed("headerName", Text),
             acts("headerValue", Text),
             acts("headerValueEnv", Text),
+        ],
+    ),
+    plain(
+        "tokenExchange",
+        &[
+            needed("tokenUrl", Text),
+            acts("clientId", Text),
+            acts("clientSecret", Text),
+            acts("clientSecretEnv", Text),
+            acts("audience", Text),
+            acts("scopes", Texts),
+            acts("subjectTokenType", Text),
+            refused("subjectProviderName"),
         ],
     ),
     plain(
@@ -227,7 +241,26 @@ pub(super) const PARTS: &[Part] = &[
         &[
             acts("timeouts", One("timeouts")),
             warned("logLevel"),
-            warned("failureHandling"),
+            acts("failureHandling", One("failureHandling")),
+        ],
+    ),
+    plain(
+        "failureHandling",
+        &[
+            acts("healthCheckInterval", Duration),
+            acts("healthCheckTimeout", Duration),
+            acts("unhealthyThreshold", Whole(1, 1_000)),
+            warned("statusReportingInterval"),
+            warned("partialFailureMode"),
+            acts("circuitBreaker", One("circuitBreaker")),
+        ],
+    ),
+    plain(
+        "circuitBreaker",
+        &[
+            acts("enabled", Flag),
+            acts("failureThreshold", Whole(1, 1_000)),
+            acts("timeout", Duration),
         ],
     ),
     plain(

@@ -3,7 +3,7 @@
 use super::external_auth::ExternalAuths;
 use super::{Context, Resource, ResourceKind, ToolConfigs};
 use crate::keys;
-use crate::settings::{Backend, Session, ToolRule, Transport};
+use crate::settings::{Backend, Health, Session, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::toolhive::read_reference;
 use crate::workloads::Header;
@@ -277,6 +277,7 @@ fn reached(
         eager: false,
         session: Session::Shared,
         tokens: None,
+        health: Health::default(),
         place: name.place().clone(),
     }
 }

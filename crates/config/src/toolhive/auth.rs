@@ -2,8 +2,9 @@
 
 use crate::backend::Reader;
 use crate::keys;
-use crate::workloads::{Header, Workloads};
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, codes};
+use crate::settings::{Subject, TokenServer};
+use crate::workloads::{Header, Way, Workloads};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 
 pub(super) fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
     let kind = fields.entry("type");
@@ -66,23 +67,23 @@ pub(super) fn outgoing(
         .filter(|entry| !entry.value.is_null());
     let own = fields.mapping("backends", diagnostics);
     fields.finish(diagnostics);
-    workloads.default_header =
+    workloads.default_way =
         default.and_then(|entry| strategy(entry, "outgoingAuth.default", reader, diagnostics));
     for entry in own {
         let path = format!("outgoingAuth.backends.{}", entry.key);
-        let header = strategy(entry, &path, reader, diagnostics);
+        let way = strategy(entry, &path, reader, diagnostics);
         workloads.names.push(entry.key.clone());
-        workloads.headers.push((entry.key.clone(), header));
+        workloads.ways.push((entry.key.clone(), way));
     }
 }
 
-/// The header a strategy adds to each call; other ways to authenticate are refused.
+/// What a strategy adds to each call; other ways to authenticate are refused.
 fn strategy(
     entry: &Entry,
     path: &str,
     reader: &Reader<'_>,
     diagnostics: &mut Diagnostics,
-) -> Option<Header> {
+) -> Option<Way> {
     let mut fields = Fields::read(&entry.value, "an authentication strategy", diagnostics)?;
     fields.required("type", diagnostics);
     let kind = fields.optional_choice("type", &STRATEGIES, diagnostics)?;
@@ -94,7 +95,13 @@ fn strategy(
         "header_injection" => {
             let block = fields.required_fields("headerInjection", diagnostics);
             fields.finish(diagnostics);
-            header(block?, reader, diagnostics)
+            header(block?, reader, diagnostics).map(Way::Header)
+        }
+        "token_exchange" => {
+            let block = fields.required_fields("tokenExchange", diagnostics);
+            fields.finish(diagnostics);
+            let server = exchange(block?, path, reader, diagnostics)?;
+            Some(Way::Exchange(Box::new(server)))
         }
         other => {
             fields.rest();
@@ -118,20 +125,7 @@ fn header(
     fields.finish(diagnostics);
     let value = match (value, variable) {
         (Some(value), None) => value.to_string(),
-        (None, Some(variable)) => match (reader.environment)(variable) {
-            Some(value) if !value.is_empty() => value,
-            Some(_) | None => {
-                diagnostics.push(
-                    Diagnostic::error(
-                        codes::VARIABLE_NOT_SET,
-                        format!("environment variable {variable} not set or empty"),
-                    )
-                    .label(variable.place(), "no value")
-                    .help(format!("set `{variable}`")),
-                );
-                return None;
-            }
-        },
+        (None, Some(variable)) => from_environment(variable, reader, diagnostics)?,
         (Some(_), Some(second)) => {
             diagnostics.push(one_value(
                 second.place(),
@@ -151,6 +145,81 @@ fn header(
         name: name?.to_string(),
         value,
     })
+}
+
+/// The value of a variable, which must have one.
+fn from_environment(
+    variable: &Text,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<String> {
+    let value = (reader.environment)(variable).filter(|value| !value.is_empty());
+    if value.is_none() {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::VARIABLE_NOT_SET,
+                format!("environment variable {variable} not set or empty"),
+            )
+            .label(variable.place(), "no value")
+            .help(format!("set `{variable}`")),
+        );
+    }
+    value
+}
+
+/// The exchange of the caller's own token (RFC 8693).
+fn exchange(
+    mut fields: Fields<'_>,
+    path: &str,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<TokenServer> {
+    let url = fields.required_string("tokenUrl", diagnostics);
+    let client_id = fields.optional_string("clientId", diagnostics);
+    let secret = fields.optional_string("clientSecret", diagnostics);
+    let variable = fields.optional_string("clientSecretEnv", diagnostics);
+    let audience = fields.optional_string("audience", diagnostics);
+    let scopes = fields.string_sequence("scopes", diagnostics);
+    let kind = fields.optional_string("subjectTokenType", diagnostics);
+    if let Some(entry) = fields.entry("subjectProviderName") {
+        let path = format!("{path}.tokenExchange.subjectProviderName");
+        let why = "the token of an upstream provider would not be the one exchanged";
+        diagnostics.push(keys::refused(entry, &path, why));
+    }
+    fields.finish(diagnostics);
+    if let (Some(_), Some(second)) = (secret, variable) {
+        let message = "only one of clientSecret or clientSecretEnv must be set";
+        diagnostics.push(
+            Diagnostic::error(codes::KEYS_CONFLICT, message)
+                .label(second.place(), "the secret of the client")
+                .help("write one of them"),
+        );
+    }
+    let client_secret = match (secret, variable) {
+        (Some(secret), _) => Some(secret.to_string()),
+        (None, Some(variable)) => Some(from_environment(variable, reader, diagnostics)?),
+        (None, None) => None,
+    };
+    Some(TokenServer {
+        url: url?.to_string(),
+        client_id: client_id.map(ToString::to_string).unwrap_or_default(),
+        client_secret,
+        scopes: scopes.iter().map(ToString::to_string).collect(),
+        audience: audience.map(ToString::to_string),
+        resource: None,
+        exchange: Some(Subject {
+            token: None,
+            kind: kind.map(|kind| token_type(kind)),
+        }),
+    })
+}
+
+/// Short names of token types stand for their URNs.
+fn token_type(kind: &str) -> String {
+    match kind {
+        "access_token" | "id_token" | "jwt" => format!("urn:ietf:params:oauth:token-type:{kind}"),
+        other => other.to_owned(),
+    }
 }
 
 fn one_value(place: &onecall_source::Place, message: &str) -> Diagnostic {

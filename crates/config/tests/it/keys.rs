@@ -30,14 +30,15 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         for backend in &server.backends {
             let _ = write!(
                 text,
-                "{}{:?}{:?}{:?}{:?}{}{:?}",
+                "{}{:?}{:?}{:?}{:?}{}{:?}{:?}",
                 backend.name,
                 backend.transport,
                 backend.timeout,
                 backend.max_in_flight,
                 backend.session,
                 backend.eager,
-                backend.tokens
+                backend.tokens,
+                backend.health
             );
         }
         for workflow in &server.workflows {
@@ -122,11 +123,14 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "outgoingAuth"
         | "strategy"
         | "headerInjection"
+        | "tokenExchange"
         | "aggregation"
         | "conflictResolutionConfig"
         | "rule for tools"
         | "override"
         | "operational"
+        | "failureHandling"
+        | "circuitBreaker"
         | "timeouts" => config(key, own),
         _ => resources(of, key, own).join("---\n"),
     }

@@ -44,6 +44,7 @@ fn backend(name: &str, args: &[&str]) -> Backend {
         eager: true,
         session: Session::Shared,
         tokens: None,
+        health: onecall_config::settings::Health::default(),
         place: nowhere(),
     }
 }

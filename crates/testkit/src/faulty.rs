@@ -1,4 +1,11 @@
-//! An HTTP server that does what it is told, byte for byte, and counts connections and requests.
+//! MCP servers with faults. Here one over HTTP that does what it is told, byte for byte, and counts connections and
+//! requests; in `child` one over stdio. What a client makes of them is for its own tests.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a server of tests: what fails here fails the test"
+)]
+
+pub mod child;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +19,17 @@ use tokio::task::JoinHandle;
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    pub(crate) verb: String,
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) body: Value,
+pub struct Seen {
+    pub verb: String,
+    pub headers: BTreeMap<String, String>,
+    pub body: Value,
     /// The body as it came.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// What the server does with a request.
-pub(crate) enum Reply {
+#[derive(Debug)]
+pub enum Reply {
     /// A JSON body with this status and further headers.
     Json(u16, Vec<(&'static str, String)>, Value),
     /// Events, then the end of the body.
@@ -36,8 +44,9 @@ pub(crate) enum Reply {
     Hang,
 }
 
-pub(crate) struct Server {
-    pub(crate) url: String,
+#[derive(Debug)]
+pub struct Server {
+    pub url: String,
     connections: Arc<AtomicUsize>,
     seen: Arc<Mutex<Vec<Seen>>>,
     task: JoinHandle<()>,
@@ -50,7 +59,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    pub(crate) async fn start(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+    pub async fn start(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let connections = Arc::new(AtomicUsize::new(0));
@@ -72,16 +81,16 @@ impl Server {
         }
     }
 
-    pub(crate) fn connections(&self) -> usize {
+    pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
     /// Methods of the messages POSTed so far.
-    pub(crate) fn methods(&self) -> Vec<String> {
+    pub fn methods(&self) -> Vec<String> {
         let posted = self.seen().into_iter().filter(|seen| seen.verb == "POST");
         posted
             .map(|seen| seen.body["method"].as_str().unwrap_or("-").to_owned())
@@ -188,15 +197,14 @@ async fn write_reply(stream: &mut TcpStream, reply: Reply) -> bool {
             false
         }
         Reply::Hang => {
-            let mut rest = Vec::new();
-            let _ = stream.read_to_end(&mut rest).await;
+            let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
             false
         }
     }
 }
 
 /// A well-behaved modern server with one tool `do`; `call` decides what a call gets.
-pub(crate) fn modern(call: impl Fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
+pub fn modern(call: impl Fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
     move |seen| {
         let result = match seen.body["method"].as_str().unwrap_or_default() {
             "server/discover" => json!({ "supportedVersions": ["2026-07-28"], "capabilities": {} }),
@@ -215,13 +223,13 @@ pub(crate) fn modern(call: impl Fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
 }
 
 /// A JSON-RPC answer to a request.
-pub(crate) fn answer(seen: &Seen, key: &str, value: Value) -> Value {
+pub fn answer(seen: &Seen, key: &str, value: Value) -> Value {
     let mut message = json!({ "jsonrpc": "2.0", "id": seen.body["id"] });
     message[key] = value;
     message
 }
 
-pub(crate) fn done(seen: &Seen) -> Reply {
+pub fn done(seen: &Seen) -> Reply {
     Reply::Json(
         200,
         Vec::new(),

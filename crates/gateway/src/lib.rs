@@ -13,6 +13,7 @@ mod direct;
 mod fit;
 mod follow;
 mod handshake;
+mod held;
 mod http;
 mod interrupt;
 mod large;

@@ -23,6 +23,9 @@ pub(crate) const QUESTIONS_AHEAD_MAX: usize = 8;
 /// Limit: progress of a backend that waits to be passed on.
 pub(crate) const PROGRESS_AHEAD_MAX: usize = 64;
 
+/// Limit: log messages of a backend that wait to be passed on.
+pub(crate) const MESSAGES_AHEAD_MAX: usize = 64;
+
 /// Limit: resources that one session or listener may watch.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 256;
 
@@ -83,3 +86,9 @@ pub(crate) const FORM_BYTES_MAX: usize = 256 * 1024;
 
 /// Limit: how often one call that is passed through may be asked back.
 pub(crate) const ROUNDS_MAX: usize = 20;
+
+/// Limit: calls that stand still at their backends until their clients answer.
+pub(crate) const HELD_MAX: usize = 256;
+
+/// How long such a call is held before it is cancelled.
+pub(crate) const HELD_LIFE: Duration = Duration::from_mins(10);

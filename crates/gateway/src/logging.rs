@@ -1,4 +1,5 @@
-//! What happens in a run, as log messages to the client that called, at the level it asked for.
+//! What happens in a run, and what backends log for a call, as log messages to the client that called, at the level
+//! it asked for.
 
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::RunId;
@@ -36,7 +37,7 @@ impl Level {
         Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             Self::Info => "info",
@@ -73,13 +74,25 @@ impl Log {
                 data["step"] = Value::from(step.as_str());
             }
             let params = json!({ "level": level.as_str(), "logger": "onecall", "data": data });
-            let message = CustomNotification::new(method::MESSAGE, Some(params));
-            // A client that no longer listens is told nothing; its call ends by itself.
-            let _ = self
-                .peer
-                .send_notification(ServerNotification::CustomNotification(message))
-                .await;
+            self.send(params).await;
         }
+    }
+
+    /// Passes on what a backend logs, as it came.
+    pub(crate) async fn pass(&self, params: Value) {
+        let level = params["level"].as_str().and_then(Level::from_name);
+        if level.is_some_and(|level| level >= self.level) {
+            self.send(params).await;
+        }
+    }
+
+    async fn send(&self, params: Value) {
+        let message = CustomNotification::new(method::MESSAGE, Some(params));
+        // A client that no longer listens is told nothing; its call ends by itself.
+        let _ = self
+            .peer
+            .send_notification(ServerNotification::CustomNotification(message))
+            .await;
     }
 }
 

@@ -1,18 +1,23 @@
 //! Requests that are passed through to a backend, and what the backend asks of the client on the way: a modern client
-//! carries the questions itself, with the backend's state sealed in ours; a handshake client is asked in its session.
+//! carries the questions itself, with the backend's state sealed in ours, or with the name of the call that is held
+//! for it; a handshake client is asked in its session.
 
 use crate::call::{Caller, interrupted};
+use crate::held::{self, Held};
 use crate::interrupt::{Interrupt, Watch};
-use crate::limits::{PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
+use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
+use crate::logging::Log;
 use crate::offers;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
-use onecall_mcp::{Era, InputRequired, RpcError, code, method};
+use onecall_mcp::{Era, InputRequired, RpcError, code, meta, method};
 use onecall_runtime::calls::{Passing, Progress, Question, Reply, Request, Takes};
 use rmcp::model::{CustomRequest, ProgressNotificationParam, ServerRequest};
 use serde_json::{Map, Value, json};
+use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 /// What a client carries back from an earlier answer.
 pub(crate) struct Carried {
@@ -38,6 +43,8 @@ impl Carried {
 pub(crate) enum Answer {
     Done(Value),
     Asks(InputRequired),
+    /// It asks in the middle, and only a modern client can answer.
+    Waits(Held),
 }
 
 /// A request on its way to a backend.
@@ -54,21 +61,27 @@ pub(crate) async fn exchange(
     digest: &str,
     carried: Carried,
 ) -> Result<Value, RpcError> {
-    let mut passing = opened(shared, caller, digest, carried)?;
+    let Opened {
+        mut passing,
+        mut held,
+    } = opened(shared, caller, digest, carried)?;
     for _ in 0..ROUNDS_MAX {
-        let answer = match &sent {
-            Sent::Call(request) => call(shared, request, caller, passing.clone()).await?,
-            Sent::Offer { name, params } => {
+        let answer = match (&sent, held.take()) {
+            (_, Some(name)) => go_on(shared, caller, name, passing.input_responses.take()).await?,
+            (Sent::Call(request), None) => call(shared, request, caller, passing.clone()).await?,
+            (Sent::Offer { name, params }, None) => {
                 offers::send(shared, name, params, caller, passing.clone()).await?
             }
         };
         let asked = match answer {
             Answer::Done(result) => return Ok(result),
             Answer::Asks(asked) => asked,
+            Answer::Waits(waiting) => return hold(shared, caller, digest, waiting),
         };
         may_ask(&asked, &caller.capabilities)?;
         if caller.era == Era::Modern {
-            return Ok(input_required(shared, caller, digest, asked));
+            let state = state_of(caller, digest, asked.request_state, None);
+            return Ok(input_required(shared, &state, asked.requests));
         }
         passing.input_responses = Some(put(caller, asked.requests).await?);
         passing.request_state = asked.request_state;
@@ -77,20 +90,28 @@ pub(crate) async fn exchange(
     Err(RpcError::new(code::INTERNAL, text))
 }
 
+/// What the client carried back, opened.
+struct Opened {
+    passing: Passing,
+    /// The call that waits for what came back.
+    held: Option<u64>,
+}
+
 fn opened(
     shared: &Shared,
     caller: &Caller,
     digest: &str,
     carried: Carried,
-) -> Result<Passing, RpcError> {
+) -> Result<Opened, RpcError> {
     let refused = |reason: &str| RpcError::invalid_params(format!("`requestState` {reason}"));
     let mut passing = Passing {
         capabilities: Some(caller.capabilities.clone()),
         takes: caller.takes,
         ..Passing::default()
     };
+    let mut held = None;
     if caller.era == Era::Legacy {
-        return Ok(passing);
+        return Ok(Opened { passing, held });
     }
     passing.input_responses = match carried.responses {
         None => None,
@@ -116,25 +137,63 @@ fn opened(
         }
         passing.request_state = opened.state;
         passing.input_responses.get_or_insert_default();
+        held = opened.held;
     }
-    Ok(passing)
+    Ok(Opened { passing, held })
 }
 
-fn input_required(shared: &Shared, caller: &Caller, digest: &str, asked: InputRequired) -> Value {
-    let state = BackendState {
-        state: asked.request_state,
+fn state_of(
+    caller: &Caller,
+    digest: &str,
+    state: Option<String>,
+    held: Option<u64>,
+) -> BackendState {
+    BackendState {
+        state,
+        held,
         principal: caller.principal.name().map(str::to_owned),
         expires: seal::expiry(),
         digest: digest.to_owned(),
-    };
+    }
+}
+
+fn input_required(shared: &Shared, state: &BackendState, requests: Map<String, Value>) -> Value {
     let mut result = json!({
         "resultType": "input_required",
-        "requestState": shared.sealer.seal(Purpose::BackendState, &state),
+        "requestState": shared.sealer.seal(Purpose::BackendState, state),
     });
-    if !asked.requests.is_empty() {
-        result["inputRequests"] = Value::Object(asked.requests);
+    if !requests.is_empty() {
+        result["inputRequests"] = Value::Object(requests);
     }
     result
+}
+
+/// Holds a call until its client comes back with the answer.
+fn hold(shared: &Shared, caller: &Caller, digest: &str, waiting: Held) -> Result<Value, RpcError> {
+    let requests = waiting.requests();
+    let Some(name) = shared.held.keep(waiting) else {
+        let text = "the backend asks, and too many calls wait for their clients; try again later";
+        return Err(RpcError::new(code::INTERNAL, text));
+    };
+    let state = state_of(caller, digest, None, Some(name));
+    Ok(input_required(shared, &state, requests))
+}
+
+/// Gives the answer to the call that waits for it, and follows it on.
+async fn go_on(
+    shared: &Shared,
+    caller: &Caller,
+    name: u64,
+    responses: Option<Map<String, Value>>,
+) -> Result<Answer, RpcError> {
+    let Some(waiting) = shared.held.take(name) else {
+        let text = "`requestState` belongs to a call that no longer waits; call the tool again";
+        return Err(RpcError::invalid_params(text));
+    };
+    match responses.and_then(|mut responses| responses.shift_remove(held::KEY)) {
+        Some(answer) => follow(caller, waiting.answered(answer)).await,
+        None => Ok(Answer::Waits(waiting)),
+    }
 }
 
 /// A backend may ask only for what the client declared.
@@ -167,12 +226,19 @@ fn needed(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Puts a question of a legacy backend to the client of its call; one that cannot be put is refused by dropping it.
-async fn put_live(caller: &Caller, question: Question) {
-    let declared = |needed: &str| caller.capabilities.get(needed).is_some();
-    if !needed(&question.method).is_some_and(declared) {
-        return;
+/// Whether the client of a call has said that it takes such a question.
+fn takes(caller: &Caller, question: &Question) -> bool {
+    if question.method == method::ELICIT {
+        return match question.params["mode"].as_str() {
+            Some("url") => caller.takes.pages,
+            _ => caller.takes.forms,
+        };
     }
+    needed(&question.method).is_some_and(|needed| caller.capabilities.get(needed).is_some())
+}
+
+/// Puts a question of a legacy backend to the handshake client of its call; without an answer it is refused.
+async fn put_live(caller: &Caller, question: Question) {
     let asked = json!({ "method": question.method, "params": question.params });
     let requests = Map::from_iter([(String::new(), asked)]);
     if let Ok(mut answers) = put(caller, requests).await
@@ -214,6 +280,42 @@ async fn put(
     Ok(answers)
 }
 
+/// A call at its backend, and what comes from there meanwhile. Dropping it cancels the call.
+pub(crate) struct Calling {
+    tool: String,
+    reply: Pin<Box<dyn Future<Output = Reply> + Send>>,
+    progress: mpsc::Receiver<Progress>,
+    messages: mpsc::Receiver<Value>,
+    questions: mpsc::Receiver<Question>,
+    /// How often it may ask yet.
+    rounds: usize,
+}
+
+impl std::fmt::Debug for Calling {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("Calling");
+        shown.field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+impl Calling {
+    /// The same call, which goes on while nobody follows it.
+    pub(crate) fn driven(self) -> Self {
+        let driven = AbortOnDropHandle::new(tokio::spawn(self.reply));
+        let reply = async move {
+            driven.await.unwrap_or_else(|fault| Reply::Rpc {
+                code: code::INTERNAL,
+                message: format!("the call was lost: {fault}"),
+                data: None,
+            })
+        };
+        Self {
+            reply: Box::pin(reply),
+            ..self
+        }
+    }
+}
+
 /// Calls a backend's tool for a client.
 async fn call(
     shared: &Shared,
@@ -222,9 +324,68 @@ async fn call(
     passing: Passing,
 ) -> Result<Answer, RpcError> {
     let mut request = request.clone();
-    let name = request.tool.clone();
+    let tool = request.tool.clone();
     request.passing = passing;
-    match called(shared, request, caller).await? {
+    if caller.peer.is_none() && caller.takes == Takes::default() {
+        // Nothing is said to this client on the way, and its call ends with its connection.
+        let reply = Box::pin(shared.runtime.call(request)).await;
+        return answer_of(&tool, reply);
+    }
+    let (sink, progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
+    request.passing.progress = caller.progress.is_some().then_some(sink);
+    let (sink, messages) = mpsc::channel(MESSAGES_AHEAD_MAX);
+    if let Some(level) = caller.log_level {
+        request.passing.messages = Some(sink);
+        let level = Value::from(level.as_str());
+        request.meta.insert(meta::LOG_LEVEL.to_owned(), level);
+    }
+    let (asker, questions) = mpsc::channel(QUESTIONS_AHEAD_MAX);
+    request.passing.asker = (caller.takes != Takes::default()).then_some(asker);
+    let runtime = shared.runtime.clone();
+    let calling = Calling {
+        tool,
+        reply: Box::pin(async move { runtime.call(request).await }),
+        progress,
+        messages,
+        questions,
+        rounds: ROUNDS_MAX,
+    };
+    follow(caller, calling).await
+}
+
+/// Follows a call to its end, or to a question that its client must carry.
+async fn follow(caller: &Caller, mut calling: Calling) -> Result<Answer, RpcError> {
+    let reply = loop {
+        tokio::select! {
+            biased;
+            Some(made) = calling.progress.recv() => tell(caller, made).await,
+            Some(message) = calling.messages.recv() => log(caller, message).await,
+            Some(question) = calling.questions.recv() => {
+                // One that is not put is refused by dropping it.
+                if calling.rounds == 0 || !takes(caller, &question) {
+                    continue;
+                }
+                calling.rounds -= 1;
+                match caller.era {
+                    Era::Legacy => put_live(caller, question).await,
+                    Era::Modern => return Ok(Answer::Waits(Held::new(calling, question))),
+                }
+            }
+            reply = &mut calling.reply => break reply,
+            interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
+        }
+    };
+    while let Ok(made) = calling.progress.try_recv() {
+        tell(caller, made).await;
+    }
+    while let Ok(message) = calling.messages.try_recv() {
+        log(caller, message).await;
+    }
+    answer_of(&calling.tool, reply)
+}
+
+fn answer_of(tool: &str, reply: Reply) -> Result<Answer, RpcError> {
+    match reply {
         Reply::Result(value) => Ok(Answer::Done(Arc::unwrap_or_clone(value))),
         Reply::Asks(asked) => Ok(Answer::Asks(asked)),
         Reply::Rpc {
@@ -236,10 +397,10 @@ async fn call(
             message,
             data,
         }),
-        Reply::UnknownTool => Err(unknown(&name)),
+        Reply::UnknownTool => Err(unknown(tool)),
         // The tool became a workflow in this very moment; its run goes on by itself.
         Reply::Started(handle) => {
-            let text = format!("`{name}` is a workflow now; its run is `{}`", handle.id);
+            let text = format!("`{tool}` is a workflow now; its run is `{}`", handle.id);
             Err(RpcError::new(code::INTERNAL, text))
         }
     }
@@ -249,32 +410,10 @@ pub(crate) fn unknown(tool: &str) -> RpcError {
     RpcError::invalid_params(format!("no tool is named `{tool}` here"))
 }
 
-/// One call, its progress passed on while it lasts.
-async fn called(shared: &Shared, mut request: Request, caller: &Caller) -> Result<Reply, RpcError> {
-    if caller.peer.is_none() {
-        // Nothing is said to this client on the way, and its call ends with its connection.
-        return Ok(Box::pin(shared.runtime.call(request)).await);
+async fn log(caller: &Caller, message: Value) {
+    if let (Some(level), Some(peer)) = (caller.log_level, &caller.peer) {
+        Log::new(level, peer.clone()).pass(message).await;
     }
-    let (sink, mut progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
-    request.passing.progress = caller.progress.is_some().then_some(sink);
-    let (asker, mut questions) = mpsc::channel(QUESTIONS_AHEAD_MAX);
-    if caller.era == Era::Legacy && request.passing.takes != Takes::default() {
-        request.passing.asker = Some(asker);
-    }
-    let mut calling = Box::pin(shared.runtime.call(request));
-    let reply = loop {
-        tokio::select! {
-            biased;
-            Some(made) = progress.recv() => tell(caller, made).await,
-            Some(question) = questions.recv() => put_live(caller, question).await,
-            reply = &mut calling => break reply,
-            interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
-        }
-    };
-    while let Ok(made) = progress.try_recv() {
-        tell(caller, made).await;
-    }
-    Ok(reply)
 }
 
 async fn tell(caller: &Caller, made: Progress) {

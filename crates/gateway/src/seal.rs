@@ -49,6 +49,9 @@ pub(crate) struct RequestState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BackendState {
     pub(crate) state: Option<String>,
+    /// The call that waits at its backend, where it does.
+    #[serde(default)]
+    pub(crate) held: Option<u64>,
     pub(crate) principal: Option<String>,
     pub(crate) expires: u64,
     /// Digest of the request that is repeated.

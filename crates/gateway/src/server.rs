@@ -3,6 +3,7 @@
 
 use crate::auth::Principal;
 use crate::call::Caller;
+use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
 use crate::listen::{self, Watching};
 use crate::logging::Level;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     /// Where the answer page is served, if it is.
     pub(crate) base: Option<String>,
     pub(crate) counts: Counts,
+    /// Calls whose backends wait for an answer of a modern client.
+    pub(crate) held: Arc<HeldCalls>,
     settled: OnceCell<()>,
 }
 
@@ -90,6 +93,7 @@ impl Shared {
             patience: setup.patience,
             base: setup.base,
             counts: Counts::default(),
+            held: Arc::default(),
             settled: OnceCell::new(),
         }
     }

@@ -130,6 +130,41 @@ async fn a_modern_backend_asks_through_a_call_that_is_passed_through() {
 }
 
 #[tokio::test]
+async fn a_question_in_the_middle_of_a_passed_call_waits_for_its_modern_client() {
+    let world = World::start().await;
+    let call = asks("asking_ask", &json!({}));
+    let mut asked = Vec::new();
+    for name in ["Ada", "Bob"] {
+        let mut client = Http::new(world.address);
+        let question = client.modern_result("tools/call", call.clone()).await;
+        assert_eq!(question["resultType"], "input_required", "{question}");
+        asked.push((client, name, question));
+    }
+    let message =
+        |question: &Value| question["inputRequests"]["question"]["params"]["message"].clone();
+    assert_ne!(message(&asked[0].2), message(&asked[1].2));
+    // Without an answer the call waits on.
+    let (client, _, question) = &mut asked[0];
+    let mut empty = call.clone();
+    empty["requestState"] = question["requestState"].clone();
+    let again = client.modern_result("tools/call", empty).await;
+    assert_eq!(message(&again), message(question));
+    *question = again;
+    for (client, name, question) in asked.iter_mut().rev() {
+        let content = json!({ "name": name });
+        let given = answered(call.clone(), question, "question", &content);
+        let result = client.modern_result("tools/call", given.clone()).await;
+        let told = &result["structuredContent"];
+        assert_eq!(told["answer"]["content"], content, "{result}");
+        assert_eq!(told["asked"], message(question), "{result}");
+        // It has ended; its state is good for nothing more.
+        let mut spent = client.modern("tools/call", given).await;
+        assert_eq!(spent.response().await["error"]["code"], -32602);
+    }
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_question_in_the_middle_of_a_call_is_a_question_of_its_run() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

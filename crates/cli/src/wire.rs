@@ -204,6 +204,16 @@ pub(crate) fn take_composition(settings: &mut Settings, server: &mut Server, nam
     }
 }
 
+/// A server on a store that nobody keeps: to look at its backends.
+pub(crate) async fn start_to_look(server: Server, settings: &Settings) -> anyhow::Result<Runtime> {
+    let store = StoreArgs {
+        store: None,
+        ephemeral: true,
+    };
+    let journal = open_store(&store, settings)?;
+    start(server, settings, journal, false).await
+}
+
 /// `is_server`: takes up the runs that others left; a one-shot command minds its own.
 pub(crate) async fn start(
     server: Server,

@@ -1,6 +1,5 @@
 //! `onecall backends`: how each backend is doing: state, era, transport, tools, latency, last error, breaker.
 
-use crate::args::StoreArgs;
 use crate::exit::Exit;
 use crate::files::FileArgs;
 use crate::{print, wire};
@@ -31,12 +30,7 @@ pub(crate) async fn run(args: BackendsArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Failed);
     };
     let server = wire::only_server(&mut settings)?;
-    let store = StoreArgs {
-        store: None,
-        ephemeral: true,
-    };
-    let journal = wire::open_store(&store, &settings)?;
-    let runtime = wire::start(server, &settings, journal, false).await?;
+    let runtime = wire::start_to_look(server, &settings).await?;
     SavedTools::of(&runtime, PATIENCE).await;
     let exit = show(&runtime, args.json);
     runtime.shutdown(Duration::ZERO).await;

@@ -1,6 +1,5 @@
 //! `onecall lock`: writes down the tools that workflows use, beside the files, so that a change of one is noticed.
 
-use crate::args::StoreArgs;
 use crate::exit::Exit;
 use crate::files::FileArgs;
 use crate::{print, wire};
@@ -55,12 +54,7 @@ pub(crate) async fn run(args: LockArgs) -> anyhow::Result<Exit> {
 
 /// Adds the tools of one server; `false` when not all of them could be seen.
 async fn add(server: Server, settings: &Settings, now: &mut Lock) -> anyhow::Result<bool> {
-    let store = StoreArgs {
-        store: None,
-        ephemeral: true,
-    };
-    let journal = wire::open_store(&store, settings)?;
-    let runtime = wire::start(server, settings, journal, false).await?;
+    let runtime = wire::start_to_look(server, settings).await?;
     let saved = SavedTools::of(&runtime, PATIENCE).await;
     let (own, missing) = runtime.locked();
     let unreached = saved.missing(&runtime);

@@ -1,6 +1,6 @@
 //! `onecall tools`: what the backends offer, shown or saved for `check --tools`.
 
-use crate::args::{StoreArgs, ToolsArgs};
+use crate::args::ToolsArgs;
 use crate::exit::Exit;
 use crate::{print, wire};
 use anyhow::Context;
@@ -21,12 +21,7 @@ pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Failed);
     };
     let server = wire::only_server(&mut settings)?;
-    let store = StoreArgs {
-        store: None,
-        ephemeral: true,
-    };
-    let journal = wire::open_store(&store, &settings)?;
-    let runtime = wire::start(server, &settings, journal, false).await?;
+    let runtime = wire::start_to_look(server, &settings).await?;
     let exit = show(&runtime, &args).await;
     runtime.shutdown(Duration::ZERO).await;
     exit

@@ -1,6 +1,6 @@
 //! What a configuration says of names and visibility, and what clients then see and workflows can still use.
 
-use crate::world::{demo, start};
+use crate::world::{PREFIX, demo, start, sum_config};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::runtime::Runtime;
 use serde_json::json;
@@ -10,34 +10,11 @@ use std::time::Duration;
 async fn with(aggregation: &str) -> (Runtime, Vec<tokio_util::sync::DropGuard>) {
     let (a, stop_a) = demo().await;
     let (b, stop_b) = demo().await;
-    let text = format!(
-        r#"
-name: test
-groupRef: group
-incomingAuth: {{ type: anonymous }}
-outgoingAuth: {{ source: inline }}
-backends:
-- {{ name: a, url: "{a}", transport: streamable-http }}
-- {{ name: b, url: "{b}", transport: streamable-http }}
-aggregation:
-{aggregation}
-compositeTools:
-- name: sum
-  description: Adds one.
-  parameters: {{ type: object, properties: {{ n: {{ type: integer }} }} }}
-  steps:
-  - id: add
-    tool: a.add
-    arguments: {{ a: "{{{{ .params.n }}}}", b: 1 }}
-"#
-    );
+    let text = sum_config(&[("a", &a), ("b", &b)], aggregation);
     let runtime = start(&text).await;
     runtime.settled().await;
     (runtime, vec![stop_a, stop_b])
 }
-
-const PREFIX: &str =
-    "  conflictResolution: prefix\n  conflictResolutionConfig: { prefixFormat: \"{workload}_\" }\n";
 
 /// The names that clients see, of those that end like this.
 fn seen(runtime: &Runtime, ending: &str) -> Vec<String> {

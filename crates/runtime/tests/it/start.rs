@@ -1,6 +1,6 @@
 //! Starting with backends that are slow, dead or known from before: nothing waits for them, nothing is unfit for them.
 
-use crate::world::{LEASE, PATIENCE, demo, options, server};
+use crate::world::{LEASE, PATIENCE, PREFIX, demo, options, server, sum_config};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::now;
@@ -13,27 +13,7 @@ use tokio::net::TcpListener;
 
 /// A workflow over `add` of a demo at this URL.
 fn sum(url: &str) -> String {
-    format!(
-        r#"
-name: test
-groupRef: group
-incomingAuth: {{ type: anonymous }}
-outgoingAuth: {{ source: inline }}
-aggregation:
-  conflictResolution: prefix
-  conflictResolutionConfig: {{ prefixFormat: "{{workload}}_" }}
-backends:
-- {{ name: math, url: "{url}", transport: streamable-http }}
-compositeTools:
-- name: sum
-  description: Adds one.
-  parameters: {{ type: object, properties: {{ a: {{ type: integer }} }} }}
-  steps:
-  - id: add
-    tool: math.add
-    arguments: {{ a: "{{{{ .params.a }}}}", b: 1 }}
-"#
-    )
+    sum_config(&[("math", url)], PREFIX)
 }
 
 async fn on(store: &MemoryStore, text: &str) -> Runtime {
@@ -52,7 +32,7 @@ fn is_bound(runtime: &Runtime) -> Option<bool> {
 }
 
 async fn failure(runtime: &Runtime) -> String {
-    let result = match runtime.call(Request::new("sum", json!({ "a": 1 }))).await {
+    let result = match runtime.call(Request::new("sum", json!({ "n": 1 }))).await {
         Reply::Result(result) => result,
         Reply::Started(mut handle) => handle.result().await.unwrap(),
         other => panic!("{other:?}"),

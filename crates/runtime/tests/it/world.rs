@@ -57,6 +57,41 @@ pub(crate) fn server(text: &str) -> Server {
     settings.unwrap().servers.remove(0)
 }
 
+/// A server over these backends, each with its URL, and this aggregation; its workflow `sum` adds one to `n` with the
+/// first of them.
+pub(crate) fn sum_config(backends: &[(&str, &str)], aggregation: &str) -> String {
+    let first = backends[0].0;
+    let listed: String = backends
+        .iter()
+        .map(|(name, url)| {
+            format!("- {{ name: {name}, url: \"{url}\", transport: streamable-http }}\n")
+        })
+        .collect();
+    format!(
+        r#"
+name: test
+groupRef: group
+incomingAuth: {{ type: anonymous }}
+outgoingAuth: {{ source: inline }}
+backends:
+{listed}aggregation:
+{aggregation}
+compositeTools:
+- name: sum
+  description: Adds one.
+  parameters: {{ type: object, properties: {{ n: {{ type: integer }} }} }}
+  steps:
+  - id: add
+    tool: {first}.add
+    arguments: {{ a: "{{{{ .params.n }}}}", b: 1 }}
+"#
+    )
+}
+
+/// Tools are named after their backend.
+pub(crate) const PREFIX: &str =
+    "  conflictResolution: prefix\n  conflictResolutionConfig: { prefixFormat: \"{workload}_\" }\n";
+
 pub(crate) fn options(server: Server, journal: Arc<dyn Journal>) -> Options {
     Options {
         server,

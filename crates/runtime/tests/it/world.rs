@@ -61,12 +61,13 @@ pub(crate) fn server(text: &str) -> Server {
 /// first of them.
 pub(crate) fn sum_config(backends: &[(&str, &str)], aggregation: &str) -> String {
     let first = backends[0].0;
-    let listed: String = backends
+    let listed: Vec<String> = backends
         .iter()
         .map(|(name, url)| {
             format!("- {{ name: {name}, url: \"{url}\", transport: streamable-http }}\n")
         })
         .collect();
+    let listed = listed.concat();
     format!(
         r#"
 name: test

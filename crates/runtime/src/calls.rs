@@ -7,6 +7,7 @@ use crate::runs::{LiveRun, Seen, Standing, channels};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
+use futures::FutureExt as _;
 use onecall_backends::{
     BackendName, BackendState, Backends, Call, CallError, CallerId, ProgressSink,
 };
@@ -24,6 +25,7 @@ use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -501,7 +503,8 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     let surroundings = runtime.surroundings(durability, channels.telling, world);
     let runtime = runtime.clone();
     runtime.inner.tasks.clone().spawn(async move {
-        let driven = tokio::spawn(drive(state, first, channels.inputs, surroundings)).await;
+        let driving = drive(state, first, channels.inputs, surroundings);
+        let driven = AssertUnwindSafe(driving).catch_unwind().await;
         let again = || Some(now().plus(AGAIN_AFTER));
         let parked = match driven {
             Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => {
@@ -514,8 +517,8 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
                 Some(again())
             }
             // A fault in one run never ends the process, nor loses the run.
-            Err(panic) => {
-                tracing::error!(%run, %panic, "the run stopped: a fault of ours");
+            Err(_) => {
+                tracing::error!(%run, "the run stopped: a fault of ours");
                 Some(again())
             }
         };

@@ -154,7 +154,10 @@ impl Client {
             // Clients do not call in step.
             let apart = pace * u32::try_from(number).unwrap_or(0)
                 / u32::try_from(shape.clients).unwrap_or(1);
-            tokio::time::interval_at(tokio::time::Instant::now() + apart, pace)
+            let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + apart, pace);
+            // Calls that come late are not made up for in a burst.
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            ticks
         });
         let mut calls = Vec::with_capacity(shape.calls);
         for _ in 0..shape.calls {

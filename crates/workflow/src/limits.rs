@@ -49,6 +49,6 @@ pub const JQ_DEPTH_MAX: usize = 120;
 /// Stack of a jq program in bytes, when it is compiled and when it runs.
 pub(crate) const JQ_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// What of that stack a running program may use; the rest is for functions that do not count.
-pub(crate) const JQ_STACK_USED_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const JQ_STACK_USED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Characters of a value that a jq error shows.
 pub(crate) const JQ_SHOWN_CHARACTERS_MAX: usize = 200;

@@ -20,7 +20,7 @@ enum Want {
     Gives,
 }
 
-const WRITTEN: [(&str, Want, &str); 35] = [
+const WRITTEN: [(&str, Want, &str); 36] = [
     ("halt", Want::Fails, "halt"),
     ("halt_error", Want::Fails, "\"x\" | halt_error"),
     ("env", Want::Fails, "env"),
@@ -104,6 +104,11 @@ const WRITTEN: [(&str, Want, &str); 35] = [
         "a long text, matched often",
         Want::Fails,
         "\"a\" * 100000 | [range(1000) as $i | test(\"b\")]",
+    ),
+    (
+        "a long text, found in a longer one",
+        Want::Fails,
+        "(\"a\" * 100000) as $part | \"a\" * 200000 | indices($part)",
     ),
     (
         "a catastrophic pattern",

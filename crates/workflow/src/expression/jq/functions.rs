@@ -142,6 +142,7 @@ fn indices(value: Val, wanted: Val) -> ValR<Val> {
             }
             let starts = text.inner.char_indices().enumerate();
             Ok(Val::list(starts.filter_map(|(position, (byte, _))| {
+                budget::text(part.inner.len());
                 let found = text.inner[byte..].starts_with(&part.inner);
                 found.then(|| Val::from(position))
             })))

@@ -3,6 +3,7 @@
 
 use onecall_source::{Node, NodeKind, Place};
 use onecall_workflow::expression::ValueTemplate;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The value of a node. `leaf` decides about texts and mappings; what it leaves is taken as it is written.
@@ -24,10 +25,7 @@ pub(crate) fn values(
                 .enumerate()
                 .map(|(index, item)| values(item, &format!("{path}[{index}]"), leaf))
                 .collect();
-            if below.iter().all(is_literal) {
-                return ValueTemplate::Literal(node.to_json());
-            }
-            ValueTemplate::Array(below)
+            collected(&below).unwrap_or(ValueTemplate::Array(below))
         }
         NodeKind::Mapping(entries) => {
             let below: Vec<(String, ValueTemplate)> = entries
@@ -38,16 +36,35 @@ pub(crate) fn values(
                 })
                 .collect();
             // The root stays an object, so that each argument can be seen by itself.
-            if !path.is_empty() && below.iter().all(|(_, value)| is_literal(value)) {
-                return ValueTemplate::Literal(node.to_json());
-            }
-            ValueTemplate::Object(below)
+            let literal = if path.is_empty() {
+                None
+            } else {
+                united(&below)
+            };
+            literal.unwrap_or(ValueTemplate::Object(below))
         }
     }
 }
 
-fn is_literal(template: &ValueTemplate) -> bool {
-    matches!(template, ValueTemplate::Literal(_))
+/// The literal of parts that are all literals.
+fn collected(below: &[ValueTemplate]) -> Option<ValueTemplate> {
+    let values: Option<Vec<Value>> = below.iter().map(|value| literal(value).cloned()).collect();
+    values.map(|values| ValueTemplate::Literal(Value::Array(values)))
+}
+
+fn united(below: &[(String, ValueTemplate)]) -> Option<ValueTemplate> {
+    let entries = below
+        .iter()
+        .map(|(key, value)| Some((key.clone(), literal(value)?.clone())));
+    let entries: Option<Map<String, Value>> = entries.collect();
+    entries.map(|entries| ValueTemplate::Literal(Value::Object(entries)))
+}
+
+fn literal(template: &ValueTemplate) -> Option<&Value> {
+    match template {
+        ValueTemplate::Literal(value) => Some(value),
+        ValueTemplate::Expression(_) | ValueTemplate::Object(_) | ValueTemplate::Array(_) => None,
+    }
 }
 
 fn joined(path: &str, key: &str) -> String {

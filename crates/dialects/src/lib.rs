@@ -11,5 +11,7 @@ pub mod limits;
 pub mod mcptest;
 mod name;
 pub mod native;
+mod output;
 mod schema_places;
 pub mod toolhive;
+mod words;

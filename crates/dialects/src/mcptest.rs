@@ -1,6 +1,7 @@
 //! The mcptest dialect: each composition of a suite becomes one workflow.
 //! Servers are read by `config`; assertions, cases and judged metrics are for the test runner.
 
+mod assertions;
 mod evaluation;
 mod expressions;
 mod lower;
@@ -9,6 +10,9 @@ mod policy;
 mod programs;
 mod syntax;
 mod template;
+
+#[cfg(test)]
+mod tests;
 
 use onecall_source::{Diagnostics, Node};
 use onecall_workflow::workflow::Workflow;
@@ -55,8 +59,11 @@ pub fn read(root: &Node, options: &Options<'_>, diagnostics: &mut Diagnostics) -
         return Vec::new();
     };
     let compositions = lower::suite(&suite, options, diagnostics);
+    assertions::lint(&suite, diagnostics);
     diagnostics.extend(notice::not_run(&suite));
-    diagnostics.extend(notice::differences(&suite));
+    if options.compat == Compat::Page {
+        diagnostics.extend(notice::differences(&suite));
+    }
     compositions
 }
 

@@ -1,6 +1,8 @@
 //! The native dialect, the *workflow file* of users: one document, one workflow, with `${{ jq }}` in its
 //! values. It can say everything that the representation can hold. `docs/workflow-file.md` describes it.
 
+mod derived;
+mod each;
 mod expressions;
 mod inputs;
 mod outputs;
@@ -19,7 +21,7 @@ pub use write::write;
 use crate::duration::read as read_duration;
 pub use schema::schema;
 
-use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL};
+use crate::name::{self, Named};
 use expressions::Reader;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use onecall_workflow::builder::{Builder, Roots, Rules, Words};
@@ -41,7 +43,7 @@ pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
     let mut fields = Fields::read(node, "a workflow file", diagnostics)?;
     let name = fields.required_string("workflow", diagnostics);
     if let Some(name) = name {
-        check_name(name, diagnostics);
+        diagnostics.extend(name::fault(name, WORKFLOW).or_else(|| long_name(name)));
     }
     let exposed = fields.optional_bool("expose", diagnostics);
     let place = name.map_or(&node.place, |name| name.place()).clone();
@@ -94,7 +96,7 @@ fn steps(
 ) -> Vec<onecall_workflow::step::Step> {
     let reader = Reader::default();
     if fields.has("tool") {
-        return step::derived(builder, fields, &reader, diagnostics)
+        return derived::step(builder, fields, &reader, diagnostics)
             .into_iter()
             .collect();
     }
@@ -112,35 +114,18 @@ fn steps(
     steps.collect()
 }
 
-fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
-    let length = name.chars().count();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let reason = match name.chars().find(|c| !allowed(*c)) {
-        _ if name.is_empty() => "is empty".to_owned(),
-        Some(bad) => format!("has {bad:?} in it"),
-        None if length > NAME_CHARACTERS_MAX => format!("has {length} characters"),
-        None if length > NAME_CHARACTERS_USUAL => {
-            let message = format!(
-                "the name of this workflow has {length} characters, more than {NAME_CHARACTERS_USUAL}"
-            );
-            diagnostics.push(
-                Diagnostic::warning(codes::UNUSUAL_NAME, message)
-                    .label(name.place(), "not every client takes this name")
-                    .help("shorten it"),
-            );
-            return;
-        }
-        None => return,
-    };
-    let shown: String = name.chars().take(40).collect();
-    diagnostics.push(
-        Diagnostic::error(
-            codes::INVALID_NAME,
-            format!("the name `{shown}` cannot be that of a workflow: it {reason}"),
-        )
-        .label(name.place(), "not a workflow name")
-        .help("use 1 to 64 letters, digits, `_`, `-` and `.`"),
-    );
+const WORKFLOW: Named = Named {
+    what: "workflow",
+    help: "use 1 to 64 letters, digits, `_`, `-` and `.`",
+};
+
+fn long_name(name: &Text) -> Option<Diagnostic> {
+    let message = format!("the name of this workflow {}", name::too_long(name)?);
+    Some(
+        Diagnostic::warning(codes::UNUSUAL_NAME, message)
+            .label(name.place(), "not every client takes this name")
+            .help("shorten it"),
+    )
 }
 
 /// A duration under a key.

@@ -142,13 +142,19 @@ impl<'n> Fields<'n> {
         Some(Spanned::new(value, &node.place))
     }
 
-    pub fn optional_number(
+    /// A number that is not below zero.
+    pub fn optional_amount(
         &mut self,
         key: &'static str,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Spanned<&'n Number>> {
+    ) -> Option<Spanned<f64>> {
         let node = self.optional(key)?;
-        let value = node.expect_number(key, diagnostics)?;
+        let number = node.expect_number(key, diagnostics)?;
+        let value = number.as_f64()?;
+        if value < 0.0 {
+            diagnostics.push(out_of_range(node, key, number, &(0..=i64::MAX)));
+            return None;
+        }
         Some(Spanned::new(value, &node.place))
     }
 

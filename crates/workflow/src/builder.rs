@@ -11,6 +11,7 @@ mod references;
 mod schemas;
 mod times;
 
+pub(crate) use references::{Declared, undeclared_parameter};
 pub(crate) use times::shown as shown_duration;
 
 use crate::derive::Derives;

@@ -4,6 +4,7 @@
 mod annotations;
 mod arguments;
 mod defaults;
+mod derived;
 mod fields;
 pub(crate) mod schema;
 mod tools;
@@ -26,6 +27,7 @@ pub fn check(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
     tools::check(&bound, catalog, &mut diagnostics);
     arguments::check(&bound, &mut diagnostics);
     let reads = reads::of(&workflow.steps, &workflow.output);
+    derived::check(&bound, &reads, &mut diagnostics);
     fields::check(&bound, &reads, &mut diagnostics);
     unused::check(&bound, &reads, &mut diagnostics);
     defaults::check(&bound, &mut diagnostics);

@@ -5,16 +5,20 @@ use crate::catalog::{Catalog, Resolution};
 use crate::expression::{Expression, Path, Program, Root, Segment, ValueTemplate};
 use crate::step::Action;
 use crate::workflow::Workflow;
+use onecall_source::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The inputs are those of the tool of the first step, less what that step fixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Derives {
     /// Arguments that are neither asked for nor sent.
     pub hidden: Vec<String>,
+    /// Where each of them was written.
+    #[serde(skip)]
+    pub hidden_places: BTreeMap<String, Place>,
 }
 
 /// The workflow with its inputs and arguments written out, if it is derived and its tool is known.

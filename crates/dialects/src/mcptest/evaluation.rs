@@ -1,5 +1,6 @@
 //! The shape of `eval`: which metrics there are and what a rubric needs. Judging is left to the test runner.
 
+use super::assertions;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Place, codes, suggest};
 
 const METRICS: [&str; 6] = [
@@ -46,7 +47,7 @@ fn criterion(node: &Node, diagnostics: &mut Diagnostics) {
     };
     fields.required_string("name", diagnostics);
     fields.optional_string("description", diagnostics);
-    fields.optional_number("weight", diagnostics);
+    fields.optional_amount("weight", diagnostics);
     let Some(mut when) = fields.optional_fields("when", diagnostics) else {
         return;
     };
@@ -55,6 +56,13 @@ fn criterion(node: &Node, diagnostics: &mut Diagnostics) {
     if contains.is_some() == pattern.is_some() {
         let help = "write `when: {contains: …}` or `when: {regex: …}`";
         diagnostics.push(unfit(when.place(), "a criterion applies by one test", help));
+    }
+    if let Some(pattern) = pattern
+        && let Err(fault) = assertions::pattern(pattern)
+    {
+        let message = format!("the pattern of a criterion cannot be used: {fault}");
+        let help = "write a pattern as the Rust crate `regex` takes it";
+        diagnostics.push(unfit(pattern.place(), &message, help));
     }
     when.finish(diagnostics);
 }

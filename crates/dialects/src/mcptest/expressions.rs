@@ -2,7 +2,8 @@
 //! The environment is read only where the configuration names the variable.
 
 use super::Compat;
-use super::template::{self, Part, Read, Step};
+use super::template::{self, Part, Read, Step, Template};
+use crate::arguments;
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Text, codes, suggest};
 use onecall_workflow::expression::{
     Expression, Facet, Path, Piece, Program, Root, Segment, ValueTemplate,
@@ -68,38 +69,22 @@ impl<'a> Reader<'a> {
         schema
     }
 
-    /// A JSON value with templates at its leaves; a part without any is a literal.
-    pub(super) fn values(
-        &mut self,
-        node: &Node,
-        is_root: bool,
-        diagnostics: &mut Diagnostics,
-    ) -> ValueTemplate {
-        match &node.kind {
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => {
-                ValueTemplate::Literal(node.to_json())
-            }
-            NodeKind::String(text) => self.value(text, diagnostics),
-            NodeKind::Sequence(items) => {
-                let below: Vec<ValueTemplate> = items
-                    .iter()
-                    .map(|item| self.values(item, false, diagnostics))
-                    .collect();
-                collected(&below).unwrap_or(ValueTemplate::Array(below))
-            }
+    /// A JSON value with templates at its leaves.
+    pub(super) fn values(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> ValueTemplate {
+        arguments::values(node, "", &mut |node, _| match &node.kind {
+            NodeKind::String(text) => Some(self.value(text, diagnostics)),
             NodeKind::Mapping(entries) => {
-                let below: Vec<(String, ValueTemplate)> = entries
-                    .iter()
-                    .map(|entry| {
-                        let value = self.values(&entry.value, false, diagnostics);
-                        (entry.key.to_string(), value)
-                    })
-                    .collect();
-                // The root stays an object, so that each argument can be seen by itself.
-                let literal = if is_root { None } else { joined(&below) };
-                literal.unwrap_or(ValueTemplate::Object(below))
+                diagnostics.extend(
+                    entries
+                        .iter()
+                        .filter_map(|entry| template_as_key(&entry.key)),
+                );
+                None
             }
-        }
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Sequence(_) => {
+                None
+            }
+        })
     }
 
     /// The expression of a text.
@@ -117,7 +102,10 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, text: &Text, diagnostics: &mut Diagnostics) -> ValueTemplate {
         let parts = match template::parse(text) {
-            Ok(parts) => parts,
+            Ok(Template { parts, unclosed }) => {
+                diagnostics.extend(unclosed.map(|start| never_closed(text, start)));
+                parts
+            }
             Err(fault) => {
                 diagnostics.push(template_fault(text, fault));
                 return ValueTemplate::Literal(Value::from(text.as_str()));
@@ -235,7 +223,7 @@ impl<'a> Reader<'a> {
 
     /// The list that a loop runs over: a node, as `${node}` or `${node[*]}`.
     pub(super) fn items(&self, text: &Text, diagnostics: &mut Diagnostics) -> Option<Expression> {
-        let parts = template::parse(text).unwrap_or_default();
+        let parts = template::parse(text).unwrap_or_default().parts;
         let takes_bare = self.names.compat == Compat::Page;
         if let [Part::Read(read)] = parts.as_slice()
             && (read.path == [Step::Every] || takes_bare && read.is_bare())
@@ -302,25 +290,6 @@ fn segment(step: &Step) -> Segment {
     }
 }
 
-/// The literal of parts that are all literals.
-fn collected(below: &[ValueTemplate]) -> Option<ValueTemplate> {
-    let values = below.iter().map(|value| match value {
-        ValueTemplate::Literal(value) => Some(value.clone()),
-        ValueTemplate::Expression(_) | ValueTemplate::Object(_) | ValueTemplate::Array(_) => None,
-    });
-    let values: Option<Vec<Value>> = values.collect();
-    values.map(|values| ValueTemplate::Literal(Value::Array(values)))
-}
-
-fn joined(below: &[(String, ValueTemplate)]) -> Option<ValueTemplate> {
-    let entries = below.iter().map(|(key, value)| match value {
-        ValueTemplate::Literal(value) => Some((key.clone(), value.clone())),
-        ValueTemplate::Expression(_) | ValueTemplate::Object(_) | ValueTemplate::Array(_) => None,
-    });
-    let entries: Option<Map<String, Value>> = entries.collect();
-    entries.map(|entries| ValueTemplate::Literal(Value::Object(entries)))
-}
-
 fn as_text(value: &Value) -> String {
     value
         .as_str()
@@ -331,6 +300,26 @@ fn template_fault(text: &Text, fault: template::Fault) -> Diagnostic {
     Diagnostic::error(codes::TEMPLATE_SYNTAX, fault.message)
         .label(text.place_of(fault.range), "at this place")
         .help(fault.help)
+}
+
+fn never_closed(text: &Text, start: usize) -> Diagnostic {
+    Diagnostic::warning(
+        codes::TEMPLATE_SYNTAX,
+        "a template is opened and never closed, so it is sent as it stands",
+    )
+    .label(text.place_of(start..start + 2), "opened here")
+    .help("close it with `}`, or write `$${` for the text `${`")
+}
+
+/// Keys are sent as they stand.
+fn template_as_key(key: &Text) -> Option<Diagnostic> {
+    let start = template::opened(key)?;
+    let message = format!("the key `{key}` is sent as it stands: keys are no templates");
+    Some(
+        Diagnostic::warning(codes::TEMPLATE_SYNTAX, message)
+            .label(key.place_of(start..key.len()), "not a template here")
+            .help("make the object in the `transform` of a node, and pass it on as a whole"),
+    )
 }
 
 fn hides_variable(text: &Text, read: &Read) -> Diagnostic {

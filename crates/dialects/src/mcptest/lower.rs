@@ -38,7 +38,7 @@ pub(super) fn suite(
             .map_or(suite.publish, |publish| publish.value);
         if let Some(name) = written.name {
             if is_published {
-                diagnostics.extend(name::fault(name));
+                diagnostics.extend(name::fault(name, name::TOOL));
             }
             if !seen.insert(name.as_str()) {
                 diagnostics.push(same_name(name));

@@ -137,7 +137,10 @@ impl Points {
 
     fn step(&mut self, step: &Step<'_>, composition: &Composition<'_>) {
         if let Some(for_each) = step.for_each
-            && let Ok([Part::Read(read)]) = template::parse(for_each).as_deref()
+            && let [Part::Read(read)] = template::parse(for_each)
+                .unwrap_or_default()
+                .parts
+                .as_slice()
             && read.is_bare()
         {
             self.add(BARE_LOOP, for_each.place());
@@ -167,7 +170,7 @@ impl Points {
     fn bare_reads(&mut self, node: &Node) {
         match &node.kind {
             NodeKind::String(text) => {
-                for part in template::parse(text).unwrap_or_default() {
+                for part in template::parse(text).unwrap_or_default().parts {
                     if let Part::Read(read) = part
                         && read.is_bare()
                     {

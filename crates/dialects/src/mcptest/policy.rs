@@ -2,13 +2,14 @@
 //! dialect implies, so that a composition can mean exactly what a workflow of another dialect means.
 
 use crate::duration;
+use crate::words::{
+    ALL_FAILED, ANY_FAILED, DURABILITY, FAILED_ITEM, ON_DISCONNECT, ON_ERROR, READING, TRUTH,
+    WHILE_ASKING, Word, stated,
+};
 use onecall_source::{Diagnostics, Fields};
 use onecall_workflow::builder::Builder;
-use onecall_workflow::policy::{
-    AllFailed, AnyFailed, Durability, OnDisconnect, Retry, RetryOn, Run, RunTimeout, SkippedNeed,
-    Then, WhileAsking,
-};
-use onecall_workflow::step::{Action, Call, Each, Reading, Shape, Step, Truth};
+use onecall_workflow::policy::{Retry, RetryOn, Run, RunTimeout, SkippedNeed, WhileAsking};
+use onecall_workflow::step::{Action, Call, Each, Shape, Step};
 use onecall_workflow::workflow::Output;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -16,62 +17,33 @@ use std::time::Duration;
 /// Limit: a number of steps or items.
 const COUNTS: RangeInclusive<i64> = 1..=u32::MAX as i64;
 
+const SKIPPED_NEED: [Word<SkippedNeed>; 3] = [
+    ("runs", SkippedNeed::Runs),
+    ("skips", SkippedNeed::Skips),
+    ("skips_after_failure", SkippedNeed::SkipsAfterFailure),
+];
+
+const LOOP_OUTPUT: [Word<Shape>; 2] = [("report", Shape::Report), ("list", Shape::Plain)];
+
 /// Replaces policies of a run.
 pub(super) fn of_run(mut fields: Fields<'_>, builder: &mut Builder, diagnostics: &mut Diagnostics) {
     let policy = &mut builder.policy;
     run_timeout(&mut fields, policy, diagnostics);
     if let Some(node) = fields.optional("parallel") {
         let is_unlimited = node.as_text().is_some_and(|text| *text == *"unlimited");
-        let stated = (!is_unlimited)
+        let most = (!is_unlimited)
             .then(|| node.expect_integer("parallel", COUNTS, diagnostics))
             .flatten();
-        policy.steps_parallel_max = stated.and_then(|value| u32::try_from(value).ok());
+        policy.steps_parallel_max = most.and_then(|value| u32::try_from(value).ok());
     }
-    let all = [
-        ("completes", AllFailed::Completes),
-        ("fails", AllFailed::Fails),
-    ];
-    replace(
-        &mut policy.all_failed,
-        &mut fields,
-        "all_failed",
-        &all,
-        diagnostics,
-    );
-    let any = [
-        ("completes", AnyFailed::Completes),
-        ("is_error", AnyFailed::IsError),
-    ];
-    replace(
-        &mut policy.any_failed,
-        &mut fields,
-        "any_failed",
-        &any,
-        diagnostics,
-    );
-    let durabilities = [
-        ("none", Some(Durability::None)),
-        ("async", Some(Durability::Async)),
-        ("sync", Some(Durability::Sync)),
-    ];
-    replace(
-        &mut policy.durability,
-        &mut fields,
-        "durability",
-        &durabilities,
-        diagnostics,
-    );
-    let leaving = [
-        ("cancel", OnDisconnect::Cancel),
-        ("continue", OnDisconnect::Continue),
-    ];
-    replace(
-        &mut policy.on_disconnect,
-        &mut fields,
-        "on_disconnect",
-        &leaving,
-        diagnostics,
-    );
+    let all_failed = stated(&mut fields, "all_failed", &ALL_FAILED, diagnostics);
+    set(&mut policy.all_failed, all_failed);
+    let any_failed = stated(&mut fields, "any_failed", &ANY_FAILED, diagnostics);
+    set(&mut policy.any_failed, any_failed);
+    let durability = stated(&mut fields, "durability", &DURABILITY, diagnostics);
+    set(&mut policy.durability, durability.map(Some));
+    let leaving = stated(&mut fields, "on_disconnect", &ON_DISCONNECT, diagnostics);
+    set(&mut policy.on_disconnect, leaving);
     let outputs = ["last_completed", "last_in_order"];
     if let Some(output) = fields.optional_choice("output", &outputs, diagnostics) {
         builder.output = match output.value {
@@ -89,18 +61,9 @@ fn run_timeout(fields: &mut Fields<'_>, policy: &mut Run, diagnostics: &mut Diag
             while_asking: WhileAsking::Ticks,
         });
     }
-    let asking = [
-        ("ticks", WhileAsking::Ticks),
-        ("stands", WhileAsking::Stands),
-    ];
     if let Some(timeout) = &mut policy.timeout {
-        replace(
-            &mut timeout.while_asking,
-            fields,
-            "while_asking",
-            &asking,
-            diagnostics,
-        );
+        let asking = stated(fields, "while_asking", &WHILE_ASKING, diagnostics);
+        set(&mut timeout.while_asking, asking);
     }
 }
 
@@ -109,41 +72,19 @@ pub(super) fn of_step(mut fields: Fields<'_>, step: &mut Step, diagnostics: &mut
     if let Some(timeout) = timeout(&mut fields, diagnostics) {
         step.timeout = timeout;
     }
-    let thens = [("abort", Then::Abort), ("continue", Then::Continue)];
-    replace(
-        &mut step.on_error.then,
-        &mut fields,
-        "on_error",
-        &thens,
-        diagnostics,
-    );
+    let then = stated(&mut fields, "on_error", &ON_ERROR, diagnostics);
+    set(&mut step.on_error.then, then);
     if let Some(own) = fields.optional_fields("retry", diagnostics) {
         step.on_error.retry = retry(own, diagnostics);
     }
-    let needs = [
-        ("runs", SkippedNeed::Runs),
-        ("skips", SkippedNeed::Skips),
-        ("skips_after_failure", SkippedNeed::SkipsAfterFailure),
-    ];
-    replace(
-        &mut step.skipped_need,
-        &mut fields,
-        "skipped_need",
-        &needs,
-        diagnostics,
-    );
+    let skipped_need = stated(&mut fields, "skipped_need", &SKIPPED_NEED, diagnostics);
+    set(&mut step.skipped_need, skipped_need);
     if let Some(entry) = fields.entry("default") {
         step.default = Some(entry.value.to_json());
     }
-    let truths = [("words", Truth::Words), ("jq", Truth::Jq)];
     if let Some(condition) = &mut step.when {
-        replace(
-            &mut condition.truth,
-            &mut fields,
-            "truth",
-            &truths,
-            diagnostics,
-        );
+        let truth = stated(&mut fields, "truth", &TRUTH, diagnostics);
+        set(&mut condition.truth, truth);
     }
     match &mut step.action {
         Action::Call(call) => of_call(&mut fields, call, diagnostics),
@@ -154,27 +95,18 @@ pub(super) fn of_step(mut fields: Fields<'_>, step: &mut Step, diagnostics: &mut
 }
 
 fn of_call(fields: &mut Fields<'_>, call: &mut Call, diagnostics: &mut Diagnostics) {
-    let readings = [
-        ("content_map", Reading::ContentMap),
-        ("payload", Reading::Payload),
-    ];
-    replace(&mut call.reading, fields, "reading", &readings, diagnostics);
+    let reading = stated(fields, "reading", &READING, diagnostics);
+    set(&mut call.reading, reading);
     if let Some(idempotent) = fields.optional_bool("idempotent", diagnostics) {
         call.idempotent = idempotent.value;
     }
 }
 
 fn of_loop(fields: &mut Fields<'_>, each: &mut Each, diagnostics: &mut Diagnostics) {
-    let shapes = [("report", Shape::Report), ("list", Shape::Plain)];
-    replace(&mut each.output, fields, "output", &shapes, diagnostics);
-    let ends = [("ends_loop", true), ("by_on_error", false)];
-    replace(
-        &mut each.ends_at_failure,
-        fields,
-        "failed_item",
-        &ends,
-        diagnostics,
-    );
+    let output = stated(fields, "output", &LOOP_OUTPUT, diagnostics);
+    set(&mut each.output, output);
+    let ends = stated(fields, "failed_item", &FAILED_ITEM, diagnostics);
+    set(&mut each.ends_at_failure, ends);
     if let Some(item) = fields.optional_fields("item", diagnostics) {
         of_step(item, &mut each.body, diagnostics);
     }
@@ -213,18 +145,9 @@ fn timeout(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Opt
     Some(Some(stated.value))
 }
 
-/// Puts what a word stands for in place of a policy, where the key is given.
-fn replace<T: Copy>(
-    policy: &mut T,
-    fields: &mut Fields<'_>,
-    key: &'static str,
-    words: &[(&'static str, T)],
-    diagnostics: &mut Diagnostics,
-) {
-    let choices: Vec<&'static str> = words.iter().map(|(word, _)| *word).collect();
-    let stated = fields.optional_choice(key, &choices, diagnostics);
-    let meant = stated.and_then(|stated| words.iter().find(|(word, _)| *word == stated.value));
-    if let Some((_, meant)) = meant {
-        *policy = *meant;
+/// Puts what is stated in place of a policy.
+fn set<T>(policy: &mut T, stated: Option<T>) {
+    if let Some(stated) = stated {
+        *policy = stated;
     }
 }

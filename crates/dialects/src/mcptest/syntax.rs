@@ -246,13 +246,13 @@ impl<'n> Property<'n> {
 impl<'n> Budget<'n> {
     fn read(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Self> {
         let mut fields = Fields::read(node, "budget", diagnostics)?;
-        let cost = fields.optional_number("max_cost_usd", diagnostics);
+        let cost = fields.optional_amount("max_cost_usd", diagnostics);
         let tokens = fields.optional_integer("max_tokens", 0..=i64::MAX, diagnostics);
         let duration = fields.optional_integer("max_duration_ms", 1..=i64::MAX, diagnostics);
         fields.finish(diagnostics);
         Some(Self {
             node,
-            cost_usd: cost.and_then(|cost| cost.value.as_f64()),
+            cost_usd: cost.map(|cost| cost.value),
             tokens: tokens.and_then(|tokens| u64::try_from(tokens.value).ok()),
             duration_ms: duration.and_then(|duration| u64::try_from(duration.value).ok()),
         })

@@ -59,9 +59,33 @@ impl Fault {
     }
 }
 
-/// The parts of a text. `$${` is a literal `${`, and so is one that is never closed.
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
+/// A text and its parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Template {
+    pub(super) parts: Vec<Part>,
+    /// Where one is opened that is never closed; it is text.
+    pub(super) unclosed: Option<usize>,
+}
+
+/// Where the first template of a text begins, sound or not.
+pub(super) fn opened(text: &str) -> Option<usize> {
+    match parse(text) {
+        Err(fault) => Some(fault.range.start),
+        Ok(template) => {
+            let mut parts = template.parts.iter();
+            let read = parts.find_map(|part| match part {
+                Part::Read(read) => Some(read.range.start),
+                Part::Text(_) => None,
+            });
+            read.or(template.unclosed)
+        }
+    }
+}
+
+/// The parts of a text. `$${` is a literal `${`.
+pub(super) fn parse(text: &str) -> Result<Template, Fault> {
     let mut parts = Vec::new();
+    let mut unclosed = None;
     let mut literal = String::new();
     let mut at = 0;
     while let Some(found) = text[at..].find("${") {
@@ -74,6 +98,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
         }
         if !text[start..].contains('}') {
             at = start;
+            unclosed = Some(start);
             break;
         }
         if !literal.is_empty() {
@@ -91,7 +116,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, Fault> {
     if !literal.is_empty() || parts.is_empty() {
         parts.push(Part::Text(literal));
     }
-    Ok(parts)
+    Ok(Template { parts, unclosed })
 }
 
 struct Reader<'t> {
@@ -262,7 +287,7 @@ mod tests {
     use serde_json::json;
 
     fn only(text: &str) -> (String, Vec<Step>, Option<Value>) {
-        match parse(text).unwrap().as_slice() {
+        match parse(text).unwrap().parts.as_slice() {
             [Part::Read(read)] => (read.head.clone(), read.path.clone(), read.default.clone()),
             other => panic!("{text}: {other:?}"),
         }
@@ -306,12 +331,16 @@ mod tests {
 
     #[test]
     fn text_stays_text() {
-        let text = |text: &str| vec![Part::Text(text.to_owned())];
-        assert_eq!(parse("").unwrap(), text(""));
-        assert_eq!(parse("$5 {a}").unwrap(), text("$5 {a}"));
-        assert_eq!(parse("$${a.b}").unwrap(), text("${a.b}"));
-        assert_eq!(parse("never ${closed").unwrap(), text("never ${closed"));
-        let parts = parse("v${a}-${b.c}").unwrap();
+        let is = |written: &str, text: &str, unclosed: Option<usize>| {
+            let parts = vec![Part::Text(text.to_owned())];
+            assert_eq!(parse(written).unwrap(), Template { parts, unclosed });
+        };
+        is("", "", None);
+        is("$5 {a}", "$5 {a}", None);
+        is("$${a.b}", "${a.b}", None);
+        is("$${a", "${a", None);
+        is("never ${closed", "never ${closed", Some(6));
+        let parts = parse("v${a}-${b.c}").unwrap().parts;
         assert_eq!(parts.len(), 4);
         assert_eq!(parts[2], Part::Text("-".to_owned()));
     }

@@ -1,6 +1,7 @@
 //! What a workflow returns: `outputs` by name, or `returns` as one value.
 
 use super::expressions::{Reader, special};
+use crate::output;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use onecall_workflow::limits::OUTPUT_DEPTH_MAX;
 use onecall_workflow::output::fit;
@@ -125,11 +126,11 @@ fn property(
             OutputSource::Properties(below)
         }
         (None, Some(below)) => {
-            diagnostics.push(too_deep(below));
+            diagnostics.push(output::too_deep("outputs", below));
             return None;
         }
         (Some(_), Some(below)) => {
-            diagnostics.push(two_sources(name, below));
+            diagnostics.push(output::two_sources("output", name, below));
             return None;
         }
         (None, None) => return None,
@@ -185,23 +186,4 @@ fn no_source(name: &Text) -> Diagnostic {
     )
     .label(name.place(), "nothing gives its value")
     .help("add `value:` with an expression")
-}
-
-fn too_deep(node: &Node) -> Diagnostic {
-    Diagnostic::error(
-        codes::OUTPUT_DEPTH,
-        format!("outputs are nested more than {OUTPUT_DEPTH_MAX} deep"),
-    )
-    .label(&node.place, "too deep")
-    .help("give an outer one a `value` that is the whole object")
-}
-
-fn two_sources(name: &Text, below: &Node) -> Diagnostic {
-    Diagnostic::error(
-        codes::OUTPUT_SHAPE,
-        format!("output `{name}` has both `value` and `properties`"),
-    )
-    .label(name.place(), "only one of them can give the value")
-    .secondary(&below.place, "the properties")
-    .help("remove one of them")
 }

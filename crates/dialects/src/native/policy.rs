@@ -2,10 +2,13 @@
 
 use super::duration;
 use crate::failures;
+use crate::words::{
+    ALL_FAILED, ANY_FAILED, DURABILITY, ON_DISCONNECT, ON_ERROR, WHILE_ASKING, Word, stated,
+};
 use onecall_source::{Diagnostic, Diagnostics, Fields, NodeKind, Spanned, codes};
 use onecall_workflow::policy::{
-    AllFailed, AnyFailed, Budget, Durability, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run,
-    RunTimeout, SkippedNeed, Then, WhileAsking,
+    AllFailed, AnyFailed, Budget, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run, RunTimeout,
+    SkippedNeed, Then, WhileAsking,
 };
 use onecall_workflow::workflow::Annotations;
 use std::time::Duration;
@@ -15,34 +18,30 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Attempts after the first, at most.
 const RETRIES_MAX: i64 = 100;
 
+const AFTER_SKIP: [Word<SkippedNeed>; 3] = [
+    ("skip", SkippedNeed::Skips),
+    ("run", SkippedNeed::Runs),
+    ("skip_after_failure", SkippedNeed::SkipsAfterFailure),
+];
+
+const REFUSAL: [Word<Refusal>; 3] = [
+    ("fail", Refusal::Fails),
+    ("continue", Refusal::Continues),
+    ("skip_remaining", Refusal::SkipsRemaining),
+];
+
 pub(super) fn run(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Run {
-    let all_failed = fields.optional_choice("all_failed", &["completes", "fails"], diagnostics);
-    let any_failed = fields.optional_choice("any_failed", &["completes", "is_error"], diagnostics);
-    let choices = ["none", "async", "sync"];
-    let durability = fields.optional_choice("durability", &choices, diagnostics);
-    let on_disconnect =
-        fields.optional_choice("on_disconnect", &["cancel", "continue"], diagnostics);
+    let all_failed = stated(fields, "all_failed", &ALL_FAILED, diagnostics);
+    let any_failed = stated(fields, "any_failed", &ANY_FAILED, diagnostics);
+    let on_disconnect = stated(fields, "on_disconnect", &ON_DISCONNECT, diagnostics);
     let parallel = fields.optional_integer("parallel", 1..=10_000, diagnostics);
     Run {
         timeout: run_timeout(fields, diagnostics),
         steps_parallel_max: parallel.and_then(|most| u32::try_from(most.value).ok()),
-        all_failed: match all_failed.map(|stated| stated.value) {
-            Some("fails") => AllFailed::Fails,
-            _ => AllFailed::Completes,
-        },
-        any_failed: match any_failed.map(|stated| stated.value) {
-            Some("is_error") => AnyFailed::IsError,
-            _ => AnyFailed::Completes,
-        },
-        durability: durability.map(|stated| match stated.value {
-            "none" => Durability::None,
-            "sync" => Durability::Sync,
-            _ => Durability::Async,
-        }),
-        on_disconnect: match on_disconnect.map(|stated| stated.value) {
-            Some("continue") => OnDisconnect::Continue,
-            _ => OnDisconnect::Cancel,
-        },
+        all_failed: all_failed.unwrap_or(AllFailed::Completes),
+        any_failed: any_failed.unwrap_or(AnyFailed::Completes),
+        durability: stated(fields, "durability", &DURABILITY, diagnostics),
+        on_disconnect: on_disconnect.unwrap_or(OnDisconnect::Cancel),
         budget: fields
             .optional_fields("budget", diagnostics)
             .map(|fields| budget(fields, diagnostics)),
@@ -63,14 +62,11 @@ fn run_timeout(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Option
     }
     let mut own = fields.optional_fields("timeout", diagnostics)?;
     let limit = duration(&mut own, "limit", diagnostics);
-    let asking = own.optional_choice("while_asking", &["ticks", "stands"], diagnostics);
+    let asking = stated(&mut own, "while_asking", &WHILE_ASKING, diagnostics);
     own.finish(diagnostics);
     Some(RunTimeout {
         limit: limit?,
-        while_asking: match asking.map(|stated| stated.value) {
-            Some("stands") => WhileAsking::Stands,
-            _ => WhileAsking::Ticks,
-        },
+        while_asking: asking.unwrap_or(WhileAsking::Ticks),
     })
 }
 
@@ -80,11 +76,11 @@ fn budget(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Budget {
         u64::try_from(stated.value).ok()
     };
     let (calls, tokens) = (count(&mut fields, "calls"), count(&mut fields, "tokens"));
-    let cost = fields.optional_number("cost_usd", diagnostics);
+    let cost = fields.optional_amount("cost_usd", diagnostics);
     let budget = Budget {
         calls,
         tokens,
-        cost_usd: cost.and_then(|cost| cost.value.as_f64()),
+        cost_usd: cost.map(|cost| cost.value),
         time: duration(&mut fields, "time", diagnostics),
     };
     fields.finish(diagnostics);
@@ -119,11 +115,7 @@ pub(super) fn on_error(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -
 }
 
 pub(super) fn then(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Then {
-    let stated = fields.optional_choice("on_error", &["abort", "continue"], diagnostics);
-    match stated.map(|stated| stated.value) {
-        Some("continue") => Then::Continue,
-        _ => Then::Abort,
-    }
+    stated(fields, "on_error", &ON_ERROR, diagnostics).unwrap_or(Then::Abort)
 }
 
 /// `3`, or `{times: 3, delay: 2s, on: [transport]}`.
@@ -169,13 +161,7 @@ fn whole(stated: &Spanned<i64>) -> u32 {
 }
 
 pub(super) fn after_skip(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> SkippedNeed {
-    let choices = ["skip", "run", "skip_after_failure"];
-    let stated = fields.optional_choice("after_skip", &choices, diagnostics);
-    match stated.map(|stated| stated.value) {
-        Some("run") => SkippedNeed::Runs,
-        Some("skip_after_failure") => SkippedNeed::SkipsAfterFailure,
-        _ => SkippedNeed::Skips,
-    }
+    stated(fields, "after_skip", &AFTER_SKIP, diagnostics).unwrap_or(SkippedNeed::Skips)
 }
 
 pub(super) fn refusal(
@@ -183,11 +169,5 @@ pub(super) fn refusal(
     key: &'static str,
     diagnostics: &mut Diagnostics,
 ) -> Refusal {
-    let choices = ["fail", "continue", "skip_remaining"];
-    let stated = fields.optional_choice(key, &choices, diagnostics);
-    match stated.map(|stated| stated.value) {
-        Some("continue") => Refusal::Continues,
-        Some("skip_remaining") => Refusal::SkipsRemaining,
-        _ => Refusal::Fails,
-    }
+    stated(fields, key, &REFUSAL, diagnostics).unwrap_or(Refusal::Fails)
 }

@@ -141,6 +141,7 @@ fn step() -> Value {
             "as": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
             "parallel": { "type": "integer", "minimum": 1, "maximum": 10_000 },
             "max_items": { "type": "integer", "minimum": 1, "maximum": 100_000 },
+            "failed_item": { "enum": ["by_on_error", "ends_loop"] },
             "report": { "type": "boolean", "description": "The output tells how it went, not only what came of it" },
             "failed_item": { "enum": ["by_on_error", "ends_loop"], "description": "What the first item that fails does" },
             "do": { "$ref": "#/$defs/body" },

@@ -1,24 +1,25 @@
 //! Steps of workflow files: a call, a question, or a loop over a call.
 
 use super::expressions::Reader;
-use super::{duration, inputs, path, policy};
-use crate::{arguments, name};
-use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
-use onecall_workflow::builder::Builder;
-use onecall_workflow::derive::{self, Derives};
+use super::{duration, each, inputs, policy};
+use crate::arguments;
+use crate::name::{self, StepNamed};
+use crate::words::{READING, TRUTH, stated};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use onecall_workflow::expression::{Program, ValueTemplate, View};
 use onecall_workflow::name::{StepName, ToolName};
-use onecall_workflow::policy::{OnError, SkippedNeed, Then};
+use onecall_workflow::policy::{OnError, SkippedNeed};
 use onecall_workflow::step::{
-    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+    Action, Ask, Call, Condition, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
 use serde_json::{Value, json};
 
-/// Items of a loop at once, when it does not say.
-const LOOP_PARALLEL: u32 = 10;
-/// Items of a loop, when it does not say, and at most.
-const LOOP_ITEMS: u32 = 10_000;
-const LOOP_ITEMS_MAX: i64 = 100_000;
+const STEP_NAME: StepNamed = StepNamed {
+    name: "name",
+    of: "a step",
+    help: "use letters, digits, `_` and `-`, so that expressions can read the step",
+    refuses: |name| name.ends_with('?').then_some("ends with `?`"),
+};
 
 /// One entry of `steps`.
 pub(super) fn read(
@@ -27,7 +28,7 @@ pub(super) fn read(
     reader: &Reader,
     diagnostics: &mut Diagnostics,
 ) -> Step {
-    check_name(name, diagnostics);
+    diagnostics.extend(name::step_fault(name, STEP_NAME));
     let what = format!("step `{name}`");
     let own_name = StepName::from(name.as_str());
     let Some(mut fields) = Fields::read(node, "a step", diagnostics) else {
@@ -36,8 +37,8 @@ pub(super) fn read(
     let needs = needs(&mut fields, diagnostics);
     let common = common(&mut fields, reader, &what, diagnostics);
     let action = if fields.has("each") {
-        let body = common.body(own_name.clone(), &mut fields, diagnostics);
-        each(body, &mut fields, reader, &what, diagnostics).map(Action::Each)
+        let body = each::Body::of(&own_name, common.skipped_need, &mut fields, diagnostics);
+        each::read(body, &mut fields, reader, &what, diagnostics).map(Action::Each)
     } else {
         action(&mut fields, reader, &what, diagnostics)
     };
@@ -74,84 +75,17 @@ pub(super) fn read(
     }
 }
 
-/// The call of a tool that is derived from another: bound arguments, and inputs under their own names.
-pub(super) fn derived(
-    builder: &mut Builder,
-    fields: &mut Fields<'_>,
-    reader: &Reader,
-    diagnostics: &mut Diagnostics,
-) -> Option<Step> {
-    let tool = fields.required_string("tool", diagnostics)?;
-    check_tool(tool, "the derived tool", diagnostics);
-    let bound = fields.optional("bind");
-    let arguments = bound.map_or_else(ValueTemplate::empty_object, |node| {
-        reader.values(node, "", "the derived tool", diagnostics)
-    });
-    let hidden = fields.string_sequence("hide", diagnostics);
-    // Inputs that are stated are passed on unless they are bound; otherwise they are those of the tool.
-    let arguments = match (arguments, builder.inputs.get("properties")) {
-        (ValueTemplate::Object(mut entries), Some(Value::Object(stated))) => {
-            for name in hidden
-                .iter()
-                .filter(|name| stated.contains_key(name.as_str()))
-            {
-                diagnostics.push(stated_and_hidden(name));
-            }
-            let mut passed = derive::passed_on(stated);
-            passed.retain(|(name, _)| entries.iter().all(|(bound, _)| bound != name));
-            entries.extend(passed);
-            ValueTemplate::Object(entries)
-        }
-        (arguments, _) => {
-            builder.derives = Some(Derives {
-                hidden: hidden.iter().map(ToString::to_string).collect(),
-            });
-            builder.inputs = json!({ "type": "object", "additionalProperties": true });
-            arguments
-        }
-    };
-    Some(Step {
-        name: StepName::from("call"),
-        title: None,
-        description: None,
-        needs: Vec::new(),
-        when: None,
-        action: Action::Call(Call {
-            tool: ToolName::from(tool.as_str()),
-            arguments,
-            reading: Reading::Payload,
-            idempotent: false,
-            transform: None,
-            tool_place: tool.place().clone(),
-            argument_places: bound.map(arguments::places).unwrap_or_default(),
-        }),
-        timeout: None,
-        on_error: OnError::ABORT,
-        skipped_need: SkippedNeed::Skips,
-        default: None,
-        mock: None,
-        place: tool.place().clone(),
-    })
-}
-
-fn stated_and_hidden(name: &Text) -> Diagnostic {
-    let message = format!("`{name}` is both stated as an input and hidden");
-    Diagnostic::error(codes::KEYS_CONFLICT, message)
-        .label(name.place(), "hidden here")
-        .help("keep one of them: with `inputs`, only what is stated is offered")
-}
-
 /// What every kind of step can say.
-struct Common {
-    title: Option<String>,
-    description: Option<String>,
-    when: Option<Condition>,
-    timeout: Option<std::time::Duration>,
-    skipped_need: SkippedNeed,
-    default: Option<Value>,
+pub(super) struct Common {
+    pub(super) title: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) when: Option<Condition>,
+    pub(super) timeout: Option<std::time::Duration>,
+    pub(super) skipped_need: SkippedNeed,
+    pub(super) default: Option<Value>,
 }
 
-fn common(
+pub(super) fn common(
     fields: &mut Fields<'_>,
     reader: &Reader,
     what: &str,
@@ -169,50 +103,23 @@ fn common(
     }
 }
 
-impl Common {
-    /// What a loop without `do` says of its items.
-    fn body(&self, name: StepName, fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Body {
-        if fields.has("do") {
-            return Body::Own(name);
-        }
-        Body::Short {
-            name,
-            skipped_need: self.skipped_need,
-            retry: policy::retry(fields, diagnostics),
-        }
-    }
-}
-
-/// Where the step inside of a loop is written.
-enum Body {
-    /// Under `do`; this is its name if it states none.
-    Own(StepName),
-    /// With the loop.
-    Short {
-        name: StepName,
-        skipped_need: SkippedNeed,
-        retry: Option<onecall_workflow::policy::Retry>,
-    },
-}
-
 fn condition(
     fields: &mut Fields<'_>,
     reader: &Reader,
     what: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<Condition> {
-    let truth = fields.optional_choice("truth", &["jq", "words"], diagnostics);
+    let truth = stated(fields, "truth", &TRUTH, diagnostics);
     let node = fields.optional("if")?;
     let what = format!("the condition of {what}");
     let test = reader.expression(node, &what, diagnostics)?;
     if let Program::Text(text) = &test.program {
         diagnostics.push(constant_condition(node, text, &what));
     }
-    let truth = match truth.map(|stated| stated.value) {
-        Some("words") => Truth::Words,
-        _ => Truth::Jq,
-    };
-    Some(Condition { test, truth })
+    Some(Condition {
+        test,
+        truth: truth.unwrap_or(Truth::Jq),
+    })
 }
 
 /// Names, each with a `?` behind it if the step does without.
@@ -272,7 +179,7 @@ fn action(
     }
 }
 
-fn call(
+pub(super) fn call(
     fields: &mut Fields<'_>,
     reader: &Reader,
     what: &str,
@@ -280,13 +187,13 @@ fn call(
 ) -> Option<Call> {
     let tool = fields.required_string("tool", diagnostics);
     if let Some(tool) = tool {
-        check_tool(tool, what, diagnostics);
+        diagnostics.extend(tool_fault(tool, what));
     }
     let with = fields.optional("with");
     let arguments = with.map_or_else(ValueTemplate::empty_object, |node| {
         reader.values(node, "", what, diagnostics)
     });
-    let reading = fields.optional_choice("read", &["payload", "content_map"], diagnostics);
+    let reading = stated(fields, "read", &READING, diagnostics);
     let idempotent = fields.optional_bool("idempotent", diagnostics);
     let transform = fields.optional_string("transform", diagnostics);
     let transform = transform.and_then(|text| {
@@ -300,10 +207,7 @@ fn call(
     Some(Call {
         tool: ToolName::from(tool.as_str()),
         arguments,
-        reading: match reading.map(|stated| stated.value) {
-            Some("content_map") => Reading::ContentMap,
-            _ => Reading::Payload,
-        },
+        reading: reading.unwrap_or(Reading::Payload),
         idempotent: idempotent.is_some_and(|stated| stated.value),
         transform,
         tool_place: tool.place().clone(),
@@ -317,11 +221,16 @@ fn ask(
     what: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<Ask> {
-    let message = fields.required("ask", diagnostics);
-    let message = message
-        .and_then(|node| reader.expression(node, &format!("the question of {what}"), diagnostics));
+    let question = format!("the question of {what}");
+    let message = fields
+        .required("ask", diagnostics)
+        .and_then(|node| reader.expression(node, &question, diagnostics));
     let answer = fields.optional("answer");
-    let schema = fields.optional("answer_schema").map(Node::to_json);
+    let schema = fields.optional("answer_schema");
+    if let (Some(answer), Some(schema)) = (answer, schema) {
+        diagnostics.push(two_forms(answer, schema));
+    }
+    let schema = schema.map(Node::to_json);
     let bare = schema.as_ref().is_some_and(|schema| {
         schema.get("type").is_some_and(|kind| kind != "object")
             || schema.get("type").is_none() && schema.get("enum").is_some()
@@ -354,7 +263,16 @@ fn ask(
     })
 }
 
-fn shape(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Shape {
+fn two_forms(answer: &Node, schema: &Node) -> Diagnostic {
+    let message = "`answer` and `answer_schema` both say what is asked for";
+    Diagnostic::error(codes::KEYS_CONFLICT, message)
+        .label(&schema.place, "`answer_schema`")
+        .secondary(&answer.place, "`answer`")
+        .help("keep one of them")
+}
+
+/// `report: true`.
+pub(super) fn shape(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Shape {
     let report = fields.optional_bool("report", diagnostics);
     if report.is_some_and(|report| report.value) {
         Shape::Report
@@ -363,161 +281,11 @@ fn shape(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Shape {
     }
 }
 
-fn each(
-    body: Body,
-    fields: &mut Fields<'_>,
-    reader: &Reader,
-    what: &str,
-    diagnostics: &mut Diagnostics,
-) -> Option<Each> {
-    let collection = fields.required("each", diagnostics);
-    let items = collection
-        .and_then(|node| reader.expression(node, &format!("the items of {what}"), diagnostics));
-    if let (Some(items), Some(node)) = (&items, collection)
-        && let Program::Text(text) = &items.program
-        && !serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_array())
-    {
-        diagnostics.push(constant_items(node));
-    }
-    let item = fields.optional_string("as", diagnostics);
-    if let Some(item) = item {
-        check_item(item, diagnostics);
-    }
-    let item = item.map_or("item", |item| item.as_str()).to_owned();
-    let parallel = fields.optional_integer("parallel", 1..=10_000, diagnostics);
-    let most = fields.optional_integer("max_items", 1..=LOOP_ITEMS_MAX, diagnostics);
-    let output = shape(fields, diagnostics);
-    let failed = fields.optional_choice("failed_item", &["by_on_error", "ends_loop"], diagnostics);
-    let inside = Reader {
-        item: Some(item.clone()),
-    };
-    let body = loop_body(body, fields, &inside, what, diagnostics);
-    let number = |stated: Option<onecall_source::Spanned<i64>>, otherwise| {
-        stated.map_or(otherwise, |stated| {
-            u32::try_from(stated.value).unwrap_or(u32::MAX)
-        })
-    };
-    Some(Each {
-        items: items?,
-        item_name: item,
-        parallel_max: number(parallel, LOOP_PARALLEL),
-        iterations_max: number(most, LOOP_ITEMS),
-        output,
-        ends_at_failure: failed.is_some_and(|failed| failed.value == "ends_loop"),
-        body: Box::new(body?),
+/// Why `what` cannot call this tool.
+pub(super) fn tool_fault(tool: &Text, what: &str) -> Option<Diagnostic> {
+    name::tool_fault(tool, |shown| {
+        format!("no tool can be named `{shown}`, as in {what}")
     })
-}
-
-fn loop_body(
-    body: Body,
-    fields: &mut Fields<'_>,
-    reader: &Reader,
-    what: &str,
-    diagnostics: &mut Diagnostics,
-) -> Option<Step> {
-    let what = format!("the items of {what}");
-    let place = fields.place().clone();
-    match body {
-        Body::Short {
-            name,
-            skipped_need,
-            retry,
-        } => Some(Step {
-            name,
-            title: None,
-            description: None,
-            needs: Vec::new(),
-            when: None,
-            action: Action::Call(call(fields, reader, &what, diagnostics)?),
-            timeout: None,
-            on_error: OnError {
-                retry,
-                then: Then::Abort,
-            },
-            skipped_need,
-            default: None,
-            mock: None,
-            place,
-        }),
-        Body::Own(name) => {
-            let mut own = fields.required_fields("do", diagnostics)?;
-            let stated = own.optional_string("name", diagnostics);
-            let common = common(&mut own, reader, &what, diagnostics);
-            let on_error = policy::on_error(&mut own, diagnostics);
-            let call = call(&mut own, reader, &what, diagnostics);
-            let place = stated.map_or(own.place(), |name| name.place()).clone();
-            own.finish(diagnostics);
-            Some(Step {
-                name: stated.map_or(name, |name| StepName::from(name.as_str())),
-                title: common.title,
-                description: common.description,
-                needs: Vec::new(),
-                when: common.when,
-                action: Action::Call(call?),
-                timeout: common.timeout,
-                on_error,
-                skipped_need: common.skipped_need,
-                default: common.default,
-                mock: None,
-                place,
-            })
-        }
-    }
-}
-
-fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
-    let fault = name::step_fault(name).or(name.ends_with('?').then_some("ends with `?`"));
-    let Some(reason) = fault else {
-        return;
-    };
-    let shown = name::shown(name);
-    diagnostics.push(
-        Diagnostic::error(
-            codes::INVALID_NAME,
-            format!("the name `{shown}` of a step {reason}"),
-        )
-        .label(name.place(), "not a step name")
-        .help("use letters, digits, `_` and `-`, so that expressions can read the step"),
-    );
-}
-
-fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
-    if name::is_tool_reference(tool) {
-        return;
-    }
-    let shown: String = tool.chars().take(60).collect();
-    diagnostics.push(
-        Diagnostic::error(
-            codes::TOOL_REFERENCE,
-            format!("no tool can be named `{shown}`, as in {what}"),
-        )
-        .label(tool.place(), "not the name of a tool")
-        .help("write the name clients see, or the backend, a dot, and the tool's own name"),
-    );
-}
-
-fn check_item(item: &Text, diagnostics: &mut Diagnostics) {
-    let plain = name::is_readable(item);
-    let reason = if !plain {
-        "is no name that an expression can read"
-    } else if *item == *"index" {
-        "is taken by the number of the item"
-    } else if path::ROOTS.contains(&item.as_str()) {
-        "is taken; the item is read as `.loop` and its name"
-    } else {
-        return;
-    };
-    let message = format!("`as: {item}` {reason}");
-    let diagnostic = if plain && *item != *"index" {
-        Diagnostic::warning(codes::INVALID_ITEM_NAME, message)
-    } else {
-        Diagnostic::error(codes::INVALID_ITEM_NAME, message)
-    };
-    diagnostics.push(
-        diagnostic
-            .label(item.place(), "not an item name")
-            .help("use letters, digits and `_`, such as `item`"),
-    );
 }
 
 fn constant_condition(node: &Node, text: &str, what: &str) -> Diagnostic {
@@ -528,14 +296,4 @@ fn constant_condition(node: &Node, text: &str, what: &str) -> Diagnostic {
     )
     .label(&node.place, "does not depend on anything")
     .help("write an expression such as `${{ .inputs.enabled }}`, or remove `if`")
-}
-
-fn constant_items(node: &Node) -> Diagnostic {
-    debug_assert!(!matches!(node.kind, NodeKind::Sequence(_)));
-    Diagnostic::error(
-        codes::CONSTANT_COLLECTION,
-        "the items of a loop are a fixed text that is no list",
-    )
-    .label(&node.place, "not a list")
-    .help("write an expression that gives a list, such as `${{ .steps.list.items }}`, or a list")
 }

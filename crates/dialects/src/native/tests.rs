@@ -279,13 +279,78 @@ fn a_derived_tool_with_inputs_of_its_own() {
             "workflow: a\ninputs: {{q: string, n: integer}}\ntool: x.y\nbind: {{n: '${{{{ .inputs.n + 1 }}}}'}}\nhide: [{hidden}]\n"
         ))
     };
-    let sound = file("page").unwrap();
+    let sound = file("").unwrap();
     assert_eq!(sound.matches(".inputs.n").count(), 1, "{sound}");
     let report = file("q").unwrap_err();
     assert!(
         report.contains("WF034") && report.contains("`q` is both stated as an input and hidden"),
         "{report}"
     );
+    let report = file("page").unwrap_err();
+    assert!(
+        report.contains("warning[WF033]: `page` is hidden, but only the inputs"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_stands_in_for_an_answer_is_one() {
+    let asking = |keys: &str| {
+        printed(&format!(
+            "workflow: a\nsteps: {{q: {{ask: ok?, answer: {{ok: boolean, why: string}}, {keys}}}}}\n"
+        ))
+    };
+    let fine = [
+        "mock: {ok: true, why: x}",
+        "default: {ok: false}",
+        "default: null",
+        "report: true, mock: {action: decline}",
+        "report: true, mock: {action: accept, content: {ok: true, why: x}}",
+    ];
+    for keys in fine {
+        asking(keys).unwrap_or_else(|report| panic!("{keys}\n{report}"));
+    }
+    let refused = [
+        (
+            "mock: {ok: maybe, why: x}",
+            "error[WF406]: the mock of step `q` is no answer",
+        ),
+        (
+            "mock: {ok: true}",
+            "error[WF406]: the mock of step `q` is no answer",
+        ),
+        (
+            "report: true, mock: {action: accept, content: {ok: 1}}",
+            "error[WF406]: the mock of step `q` is no answer",
+        ),
+        (
+            "default: {ok: maybe}",
+            "warning[WF406]: the default of step `q` is no answer",
+        ),
+    ];
+    for (keys, expected) in refused {
+        let report = asking(keys).unwrap_err();
+        assert!(report.contains(expected), "{keys}\n{report}");
+    }
+    let two = asking("answer_schema: {type: boolean}").unwrap_err();
+    assert!(two.contains("WF034"), "{two}");
+}
+
+#[test]
+fn budgets_are_not_below_zero() {
+    let report = printed("workflow: a\nbudget: {cost_usd: -1}\ntool: x.y\n").unwrap_err();
+    assert!(
+        report.contains("error[WF025]: `cost_usd` cannot be -1"),
+        "{report}"
+    );
+}
+
+#[test]
+fn an_escaped_template_is_text_at_every_depth() {
+    let file = "workflow: a\nsteps: {s: {tool: x.y, with: {list: [\"$${{ a }}\"], map: {k: \"$${{ b }}\"}}}}\n";
+    let form = printed(file).unwrap();
+    assert!(form.contains("list = json [\"${{ a }}\"]"), "{form}");
+    assert!(form.contains("map = json {\"k\":\"${{ b }}\"}"), "{form}");
 }
 
 #[test]
@@ -361,6 +426,17 @@ fn keys(part: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+/// Definitions of the schema that have keys of their own.
+const PARTS: [&str; 7] = [
+    "step",
+    "body",
+    "retryLong",
+    "runTimeout",
+    "budget",
+    "annotations",
+    "outputLong",
+];
+
 #[test]
 fn every_key_of_the_schema_is_shown_in_the_guide() {
     let mut found = BTreeSet::new();
@@ -369,24 +445,97 @@ fn every_key_of_the_schema_is_shown_in_the_guide() {
     }
     // Told apart from `inputs` by its name alone.
     found.insert("file.parameters".to_owned());
-    let schema = schema();
-    let mut parts = vec![("file", &schema)];
-    for part in [
-        "step",
-        "body",
-        "retryLong",
-        "runTimeout",
-        "budget",
-        "annotations",
-        "outputLong",
-    ] {
-        parts.push((part, &schema["$defs"][part]));
-    }
-    for (part, own) in parts {
-        for key in own["properties"].as_object().unwrap().keys() {
+    for (part, keys) in schema_keys() {
+        for key in keys {
             assert!(
                 found.contains(&format!("{part}.{key}")),
                 "`{part}.{key}` is not shown"
+            );
+        }
+    }
+}
+
+/// The parts of the schema with keys of their own.
+fn schema_keys() -> Vec<(&'static str, Vec<String>)> {
+    let schema = schema();
+    let keys = |own: &Value| {
+        own["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    let mut parts = vec![("file", keys(&schema))];
+    for part in PARTS {
+        parts.push((part, keys(&schema["$defs"][part])));
+    }
+    parts
+}
+
+#[test]
+fn every_key_of_the_schema_is_described_in_the_guide() {
+    let page = include_str!("../../../../docs/workflow-file.md");
+    let prose: Vec<&str> = page.split("```").step_by(2).collect();
+    let prose = prose.concat();
+    let quoted: BTreeSet<&str> = prose
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .flat_map(|quoted| quoted.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .collect();
+    for (part, keys) in schema_keys() {
+        for key in keys {
+            assert!(
+                quoted.contains(key.as_str()),
+                "`{part}.{key}` is not described"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_every_key_of_the_reader() {
+    let file = |keys: &str| format!("workflow: a\n{keys}");
+    let step = |keys: &str| file(&format!("steps: {{s: {{{keys}}}}}\n"));
+    let odd = "qqqqqqqqqq: 1";
+    let read = [
+        ("file", file(&format!("{odd}\ntool: a.b\n"))),
+        (
+            "file",
+            file(&format!("{odd}\nsteps: {{s: {{tool: a.b}}}}\n")),
+        ),
+        ("step", step(&format!("tool: a.b, {odd}"))),
+        ("step", step(&format!("ask: q, {odd}"))),
+        ("step", step(&format!("each: [1], tool: a.b, {odd}"))),
+        (
+            "body",
+            step(&format!("each: [1], do: {{tool: a.b, {odd}}}")),
+        ),
+        (
+            "retryLong",
+            step(&format!("tool: a.b, retry: {{times: 1, {odd}}}")),
+        ),
+        (
+            "runTimeout",
+            file(&format!("timeout: {{limit: 1s, {odd}}}\ntool: a.b\n")),
+        ),
+        ("budget", file(&format!("budget: {{{odd}}}\ntool: a.b\n"))),
+        (
+            "annotations",
+            file(&format!("annotations: {{{odd}}}\ntool: a.b\n")),
+        ),
+    ];
+    let schema = schema_keys();
+    for (part, text) in read {
+        let report = printed(&text).unwrap_err();
+        let (_, known) = report.split_once("known keys: ").expect(&report);
+        let known = known.lines().next().unwrap().split('`').skip(1).step_by(2);
+        let (_, own) = schema.iter().find(|(name, _)| *name == part).unwrap();
+        for key in known {
+            assert!(
+                own.iter().any(|own| own == key),
+                "`{part}.{key}` is not in the schema"
             );
         }
     }

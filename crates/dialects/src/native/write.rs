@@ -27,10 +27,18 @@ pub fn write(workflow: &Workflow) -> String {
         file.put("labels", json!(workflow.labels));
     }
     file.mapping("annotations", annotations(&workflow.annotations));
-    if workflow.inputs != json!({ "type": "object" }) {
+    if workflow.derives.is_none() && workflow.inputs != json!({ "type": "object" }) {
         file.put("parameters", workflow.inputs.clone());
     }
     run(&mut file, &workflow.policy);
+    if let (Some(derives), Some(call)) = (&workflow.derives, derived_call(workflow)) {
+        file.put("tool", call.tool.as_str());
+        let bound = values(&call.arguments, true);
+        file.unless("bind", bound == json!({}), bound);
+        file.unless("hide", derives.hidden.is_empty(), json!(derives.hidden));
+        output(&mut file, &workflow.output);
+        return yaml::document(&file.0);
+    }
     let steps = workflow.steps.iter();
     let steps = steps.map(|step| {
         (
@@ -41,6 +49,11 @@ pub fn write(workflow: &Workflow) -> String {
     file.put("steps", Value::Object(steps.collect()));
     output(&mut file, &workflow.output);
     yaml::document(&file.0)
+}
+
+/// The call of a tool that is derived from another.
+fn derived_call(workflow: &Workflow) -> Option<&Call> {
+    workflow.steps.first()?.written_call()
 }
 
 /// The keys of a mapping, in the order they are written.

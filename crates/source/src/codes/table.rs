@@ -96,6 +96,7 @@ super::codes! {
     ENVIRONMENT_NOT_NAMED = "WF507", "environment not read", "A composition reads an environment variable that the configuration does not name.";
     EVALUATION = "WF508", "judged metric", "A judged metric does not exist, or its rubric cannot be judged.";
     DUPLICATE_COMPOSITION = "WF509", "duplicate composition", "Two compositions of a suite have the same name.";
+    ASSERTION_EMPTY = "WF510", "assertion that always holds", "A matcher of a suite asks for nothing, so that every value passes.";
 
     // `WF6xx`: configuration.
     UNRECOGNISED = "WF601", "file not recognised", "A file was named that is none of the kinds that are read.";

@@ -24,8 +24,8 @@ fn what_fits_is_returned() {
         assert!(fields.optional_bool("secret", diagnostics).unwrap().value);
         let retries = fields.optional_integer("retries", 0..=10, diagnostics);
         assert_eq!(retries.unwrap().value, 3);
-        let ratio = fields.optional_number("ratio", diagnostics).unwrap();
-        assert_eq!(ratio.value.as_f64(), Some(0.5));
+        let ratio = fields.optional_amount("ratio", diagnostics);
+        assert_eq!(ratio.map(|ratio| ratio.value), Some(0.5));
         let mode = fields.optional_choice("mode", &["abort", "continue"], diagnostics);
         assert_eq!(mode.unwrap().value, "abort");
         assert_eq!(fields.string_sequence("needs", diagnostics).len(), 2);

@@ -18,7 +18,13 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 is_own && read.may_read(need.step.as_str())
             })
         };
-        for need in step.needs.iter().filter(|need| !is_read(need)) {
+        // What is no other step is told elsewhere.
+        let is_other = |need: &Need| {
+            let mut steps = builder.steps.iter();
+            need.step != step.name.as_str() && steps.any(|other| other.name == need.step)
+        };
+        let needs = step.needs.iter();
+        for need in needs.filter(|need| is_other(need) && !is_read(need)) {
             diagnostics.push(never_read(step.name.as_str(), need));
         }
     }

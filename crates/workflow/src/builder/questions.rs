@@ -3,9 +3,9 @@
 use super::{Builder, schemas};
 use crate::coerce::Coercer;
 use crate::policy::Durability;
-use crate::step::{Action, Ask, Step};
+use crate::step::{Action, Ask, Shape, Step};
 use onecall_mcp::check_form;
-use onecall_source::{Diagnostic, Diagnostics, codes};
+use onecall_source::{Diagnostic, Diagnostics, Severity, codes};
 use serde_json::Value;
 
 pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
@@ -42,11 +42,41 @@ fn check_schema(
         let reasons: Vec<String> = faults.iter().map(ToString::to_string).collect();
         diagnostics.push(not_a_form(step, &reasons));
     }
-    if let Some(response) = &ask.default_response
-        && let Some(fault) = Coercer::new(schema.clone()).validate(response).first()
-    {
-        diagnostics.push(response_unfit(step, response_key, &fault.to_string()));
+    let fault = |schema: &Value, answer: Option<Value>| {
+        let faults = Coercer::new(schema.clone()).validate(&answer?);
+        faults.first().map(ToString::to_string)
+    };
+    if let Some(fault) = fault(schema, ask.default_response.clone()) {
+        diagnostics.push(response_unfit(step, response_key, &fault));
     }
+    let mock = step.mock.as_ref().and_then(|mock| answer_in(ask, mock));
+    if let Some(fault) = fault(schema, mock) {
+        diagnostics.push(stand_in_unfit(step, "mock", Severity::Error, &fault));
+    }
+    // A default need not be complete, and null is one for a question that was not put.
+    let default = step.default.as_ref().filter(|default| !default.is_null());
+    let default = default.and_then(|default| answer_in(ask, default));
+    let mut partial = schema.clone();
+    if let Some(object) = partial.as_object_mut() {
+        object.remove("required");
+    }
+    if let Some(fault) = fault(&partial, default) {
+        diagnostics.push(stand_in_unfit(step, "default", Severity::Warning, &fault));
+    }
+}
+
+/// The answer, in the shape of its form, that an output of the step tells; a report may tell of none.
+fn answer_in(ask: &Ask, output: &Value) -> Option<Value> {
+    let answer = match ask.output {
+        Shape::Plain => output,
+        Shape::Report => output.get("content")?,
+    };
+    let answer = answer.clone();
+    Some(if ask.bare {
+        serde_json::json!({ "value": answer })
+    } else {
+        answer
+    })
 }
 
 fn not_stored(step: &Step) -> Diagnostic {
@@ -80,6 +110,16 @@ fn not_a_form(step: &Step, reasons: &[String]) -> Diagnostic {
         diagnostic = diagnostic.note(reason.clone());
     }
     diagnostic.help("use an object of plain strings, numbers, booleans and enums")
+}
+
+fn stand_in_unfit(step: &Step, what: &str, severity: Severity, fault: &str) -> Diagnostic {
+    let message = format!(
+        "the {what} of step `{}` is no answer to its question: {fault}",
+        step.name
+    );
+    Diagnostic::new(codes::RESPONSE_UNFIT, severity, message)
+        .label(&step.place, "readers expect an answer")
+        .help(format!("change the {what} or what is asked for"))
 }
 
 fn response_unfit(step: &Step, key: &str, fault: &str) -> Diagnostic {

@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::expression::{Facet, RunField, Target};
 use crate::reads::Read;
-use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
+use onecall_source::{Diagnostic, Diagnostics, Place, codes, suggest};
 use serde_json::Value;
 
 pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
@@ -19,9 +19,12 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 }
             }
             Target::Input { segments } => {
-                if let Some(unknown) = unknown_parameter(&builder.inputs, segments) {
-                    diagnostics.push(undeclared_parameter(builder, read, &unknown));
-                }
+                let declared = Declared {
+                    inputs: &builder.inputs,
+                    place: builder.rules.inputs_place.as_ref(),
+                    key: builder.rules.words.parameters,
+                };
+                diagnostics.extend(undeclared_parameter(declared, read, segments));
             }
             Target::Item { name } => match read.item_name {
                 Some(item) if name == item || name == "index" => {}
@@ -112,7 +115,22 @@ struct Unknown {
     known: Vec<String>,
 }
 
-fn undeclared_parameter(builder: &Builder, read: &Read<'_>, unknown: &Unknown) -> Diagnostic {
+/// What a workflow takes, and how its dialect says so.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared<'a> {
+    pub(crate) inputs: &'a Value,
+    /// Where, and under which key.
+    pub(crate) place: Option<&'a Place>,
+    pub(crate) key: &'a str,
+}
+
+/// What is wrong with a read of a parameter that the inputs leave no room for.
+pub(crate) fn undeclared_parameter(
+    declared: Declared<'_>,
+    read: &Read<'_>,
+    segments: &[String],
+) -> Option<Diagnostic> {
+    let unknown = unknown_parameter(declared.inputs, segments)?;
     let message = format!(
         "{} reads parameter `{}` in its {}, but no parameter is named so",
         read.reader_name(),
@@ -121,16 +139,18 @@ fn undeclared_parameter(builder: &Builder, read: &Read<'_>, unknown: &Unknown) -
     );
     let mut diagnostic = Diagnostic::error(codes::UNKNOWN_PARAMETER, message)
         .label(&read.reference.name_place, "no parameter of this name");
-    if let Some(place) = &builder.rules.inputs_place {
+    if let Some(place) = declared.place {
         diagnostic = diagnostic.secondary(place, "parameters are declared here");
     }
-    match suggest(&unknown.name, unknown.known.iter().map(String::as_str)) {
-        Some(near) => diagnostic.help(format!("a parameter named `{near}` exists")),
-        None => diagnostic.help(format!(
-            "declare `{}` under `{}`",
-            unknown.name, builder.rules.words.parameters
-        )),
-    }
+    Some(
+        match suggest(&unknown.name, unknown.known.iter().map(String::as_str)) {
+            Some(near) => diagnostic.help(format!("a parameter named `{near}` exists")),
+            None => diagnostic.help(format!(
+                "declare `{}` under `{}`",
+                unknown.name, declared.key
+            )),
+        },
+    )
 }
 
 fn unknown_item(read: &Read<'_>, name: &str, item: &str) -> Diagnostic {

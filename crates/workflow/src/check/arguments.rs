@@ -113,12 +113,7 @@ impl Subject<'_> {
             Diagnostic::warning(codes::UNKNOWN_ARGUMENT, message)
         };
         let diagnostic = diagnostic.label(self.place(name), "unknown argument");
-        let names = schema::names(self.input, self.input);
-        match suggest(name, names.iter().copied()) {
-            Some(near) => diagnostic.help(format!("an argument named `{near}` exists")),
-            None if names.is_empty() => diagnostic.help("the tool takes no arguments"),
-            None => diagnostic.help(format!("it takes `{}`", names.join("`, `"))),
-        }
+        no_argument(diagnostic, name, self.input)
     }
 
     fn missing(&self, name: &str) -> Diagnostic {
@@ -128,8 +123,15 @@ impl Subject<'_> {
             self.tool.tool.name()
         );
         Diagnostic::error(codes::MISSING_ARGUMENT, message)
-            .label(&self.call.tool_place, format!("`{name}` is missing"))
+            .label(self.missing_place(name), format!("`{name}` is missing"))
             .help(format!("add `{name}` to the arguments"))
+    }
+
+    /// A derived tool may have hidden what is needed.
+    fn missing_place(&self, name: &str) -> &Place {
+        let derives = self.workflow.derives.as_ref();
+        let hidden = derives.and_then(|derives| derives.hidden_places.get(name));
+        hidden.unwrap_or(&self.call.tool_place)
     }
 
     fn unfit(&self, path: &str, fault: &str) -> Diagnostic {
@@ -141,6 +143,16 @@ impl Subject<'_> {
         Diagnostic::error(codes::ARGUMENT_TYPE, message)
             .label(self.place(path), "does not fit")
             .help("pass a value of the type the tool takes")
+    }
+}
+
+/// Tells what the tool takes instead.
+pub(super) fn no_argument(diagnostic: Diagnostic, name: &str, input: &Value) -> Diagnostic {
+    let names = schema::names(input, input);
+    match suggest(name, names.iter().copied()) {
+        Some(near) => diagnostic.help(format!("an argument named `{near}` exists")),
+        None if names.is_empty() => diagnostic.help("the tool takes no arguments"),
+        None => diagnostic.help(format!("it takes `{}`", names.join("`, `"))),
     }
 }
 

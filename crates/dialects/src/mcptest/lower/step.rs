@@ -3,14 +3,26 @@
 use super::super::expressions::Reader;
 use super::super::syntax::{Step as Written, Suite};
 use super::super::{Compat, Options, policy, programs};
+use crate::arguments;
 use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT};
-use crate::{arguments, name};
+use crate::name::{self, StepNamed};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes, suggest};
 use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{OnError, SkippedNeed};
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+};
+
+const NODE_ID: StepNamed = StepNamed {
+    name: "id",
+    of: "a node",
+    help: "use letters, digits, `_` and `-`, so that templates can read the node",
+    refuses: |id| {
+        ["item", "var", "env"]
+            .contains(&id)
+            .then_some("is taken by templates")
+    },
 };
 
 /// The servers that nodes may name.
@@ -49,7 +61,7 @@ pub(super) fn lower(
     diagnostics: &mut Diagnostics,
 ) -> Option<Step> {
     let id = written.id?;
-    check_id(id, diagnostics);
+    diagnostics.extend(name::step_fault(id, NODE_ID));
     let call = call(written, id, reader, servers, diagnostics);
     let needs = needs(written);
     let names: Vec<String> = needs
@@ -138,7 +150,7 @@ fn call(
     let arguments = written
         .args
         .map_or_else(ValueTemplate::empty_object, |node| {
-            reader.values(node, true, diagnostics)
+            reader.values(node, diagnostics)
         });
     let Some(tool) = written.tool else {
         return Call::unreadable(arguments);
@@ -197,23 +209,6 @@ fn needs(written: &Written<'_>) -> Vec<Need> {
         }
     }
     needs
-}
-
-fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
-    let is_taken = ["item", "var", "env"].contains(&id.as_str());
-    let fault = name::step_fault(id).or(is_taken.then_some("is taken by templates"));
-    let Some(reason) = fault else {
-        return;
-    };
-    let shown = name::shown(id);
-    diagnostics.push(
-        Diagnostic::error(
-            codes::INVALID_NAME,
-            format!("the id `{shown}` of a node {reason}"),
-        )
-        .label(id.place(), "not an id of a node")
-        .help("use letters, digits, `_` and `-`, so that templates can read the node"),
-    );
 }
 
 fn unknown_server(server: &Text, servers: &Servers<'_>) -> Diagnostic {

@@ -49,10 +49,7 @@ impl<'n> Step<'n> {
             max_concurrency: fields.optional_integer("max_concurrency", 1..=i64::MAX, diagnostics),
             max_iterations: fields.optional_integer("max_iterations", 1..=ITEMS_MAX, diagnostics),
             mock: mock.and_then(|fields| read_mock(fields, diagnostics)),
-            call_caps: ["max_cost_per_call_usd", "max_tokens_per_call"]
-                .into_iter()
-                .filter_map(|key| fields.entry(key))
-                .collect(),
+            call_caps: call_caps(&mut fields, diagnostics),
             policy: fields.optional("policy"),
         };
         if step.for_each.is_none() && !fields.has("for_each") {
@@ -65,6 +62,15 @@ impl<'n> Step<'n> {
         fields.finish(diagnostics);
         Some(step)
     }
+}
+
+fn call_caps<'n>(fields: &mut Fields<'n>, diagnostics: &mut Diagnostics) -> Vec<&'n Entry> {
+    fields.optional_amount("max_cost_per_call_usd", diagnostics);
+    fields.optional_integer("max_tokens_per_call", 0..=i64::MAX, diagnostics);
+    let caps = ["max_cost_per_call_usd", "max_tokens_per_call"];
+    caps.into_iter()
+        .filter_map(|key| fields.entry(key))
+        .collect()
 }
 
 fn read_transform<'n>(mut fields: Fields<'n>, diagnostics: &mut Diagnostics) -> Option<&'n Text> {

@@ -1,16 +1,14 @@
 //! Names of composite tools: what the protocol refuses is an error everywhere, what the guide refuses in resources.
 
 use super::super::Home;
-use crate::limits::NAME_CHARACTERS_USUAL;
 use crate::name;
 use onecall_source::{Diagnostic, Text, codes};
 
 /// What is wrong with the name of a composite tool.
 pub fn faults(name: &Text, home: Home) -> Option<Diagnostic> {
-    if let Some(fault) = name::fault(name) {
+    if let Some(fault) = name::fault(name, name::TOOL) {
         return Some(fault);
     }
-    let length = name.chars().count();
     let strict = super::is_strict(home);
     if !follows_guide(name) {
         return Some(unusual(
@@ -19,14 +17,7 @@ pub fn faults(name: &Text, home: Home) -> Option<Diagnostic> {
             "does not match `^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`",
         ));
     }
-    if length > NAME_CHARACTERS_USUAL {
-        return Some(unusual(
-            name,
-            strict,
-            &format!("has {length} characters, more than {NAME_CHARACTERS_USUAL}"),
-        ));
-    }
-    None
+    name::too_long(name).map(|reason| unusual(name, strict, &reason))
 }
 
 fn follows_guide(name: &str) -> bool {

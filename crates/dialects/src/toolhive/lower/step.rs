@@ -3,10 +3,11 @@
 use super::super::expressions::Reader;
 use super::super::syntax::{Call as WrittenCall, Kind, Loop, Step as Written};
 use super::{policy, question};
+use crate::arguments;
 use crate::limits::{
     TOOLHIVE_LOOP_ITEMS, TOOLHIVE_LOOP_PARALLEL, TOOLHIVE_LOOP_PARALLEL_MAX, TOOLHIVE_STEP_TIMEOUT,
 };
-use crate::{arguments, name};
+use crate::name::{self, StepNamed};
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Spanned, Text, codes};
 use onecall_workflow::evaluate::boolean_word;
 use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
@@ -14,6 +15,13 @@ use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+};
+
+const STEP_ID: StepNamed = StepNamed {
+    name: "id",
+    of: "a step",
+    help: "use letters, digits and `_`, so that templates can read the step",
+    refuses: |_| None,
 };
 
 /// What holds for every step of one composite tool.
@@ -27,7 +35,7 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn step(self, written: &Written<'_>, diagnostics: &mut Diagnostics) -> Option<Step> {
         let id = written.id?;
-        check_id(id, diagnostics);
+        diagnostics.extend(name::step_fault(id, STEP_ID));
         let what = format!("step `{id}`");
         let needs = written.depends_on.iter().map(|name| Need {
             step: StepName::from(name.as_str()),
@@ -99,7 +107,9 @@ impl Context {
         let Some(tool) = written.tool else {
             return Call::unreadable(arguments);
         };
-        check_tool(tool, what, diagnostics);
+        diagnostics.extend(name::tool_fault(tool, |shown| {
+            format!("tool `{shown}` of {what} must be in format 'workload.tool_name'")
+        }));
         Call {
             tool: ToolName::from(tool.as_str()),
             arguments,
@@ -120,7 +130,7 @@ impl Context {
     ) -> Each {
         let item_name = each.item_var.map_or("item", |name| name.as_str());
         if let Some(name) = each.item_var {
-            check_item_name(name, diagnostics);
+            diagnostics.extend(name::item_fault(name, "itemVar"));
         }
         let body = match &each.step {
             Some(inner) => self.body(inner, outer, what, diagnostics),
@@ -228,52 +238,6 @@ fn parallel_max(stated: Option<&Spanned<i64>>, diagnostics: &mut Diagnostics) ->
         ));
     }
     value.min(TOOLHIVE_LOOP_PARALLEL_MAX)
-}
-
-fn check_id(id: &Text, diagnostics: &mut Diagnostics) {
-    let Some(reason) = name::step_fault(id) else {
-        return;
-    };
-    let shown = name::shown(id);
-    diagnostics.push(
-        Diagnostic::error(
-            codes::INVALID_NAME,
-            format!("the id `{shown}` of a step {reason}"),
-        )
-        .label(id.place(), "not a step id")
-        .help("use letters, digits and `_`, so that templates can read the step"),
-    );
-}
-
-fn check_tool(tool: &Text, what: &str, diagnostics: &mut Diagnostics) {
-    if name::is_tool_reference(tool) {
-        return;
-    }
-    let shown: String = tool.chars().take(60).collect();
-    let message = format!("tool `{shown}` of {what} must be in format 'workload.tool_name'");
-    diagnostics.push(
-        Diagnostic::error(codes::TOOL_REFERENCE, message)
-            .label(tool.place(), "no tool can be named so")
-            .help("write the name clients see, or the backend, a dot, and the tool's own name"),
-    );
-}
-
-fn check_item_name(name: &Text, diagnostics: &mut Diagnostics) {
-    let reason = if !name::is_readable(name) {
-        "is no name that a template can read"
-    } else if *name == *"index" {
-        "is taken by the number of the item"
-    } else {
-        return;
-    };
-    diagnostics.push(
-        Diagnostic::error(
-            codes::INVALID_ITEM_NAME,
-            format!("`itemVar: {name}` {reason}"),
-        )
-        .label(name.place(), "not an item name")
-        .help("use letters, digits and `_`, such as `item`"),
-    );
 }
 
 fn check_collection(text: &Text, items: &Expression, diagnostics: &mut Diagnostics) {

@@ -1,5 +1,6 @@
 //! The output block as it is written.
 
+use crate::output;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Spanned, Text, codes};
 use onecall_workflow::limits::OUTPUT_DEPTH_MAX;
 
@@ -54,7 +55,7 @@ fn read_properties<'n>(
         return Vec::new();
     };
     if depth > OUTPUT_DEPTH_MAX {
-        diagnostics.push(too_deep(node));
+        diagnostics.push(output::too_deep("output properties", node));
         return Vec::new();
     }
     entries
@@ -92,7 +93,7 @@ fn read_property<'n>(
             None
         }
         (Some(_), Some(below)) => {
-            diagnostics.push(two_sources(name, below));
+            diagnostics.push(output::two_sources("output property", name, below));
             None
         }
         (None, None) => {
@@ -116,25 +117,6 @@ fn no_properties(list: &Node) -> Diagnostic {
     Diagnostic::error(codes::OUTPUT_SHAPE, "the output has no properties")
         .label(&list.place, "at least one is needed")
         .help("add a property, or remove `output` to return the output of the last step")
-}
-
-fn too_deep(node: &Node) -> Diagnostic {
-    Diagnostic::error(
-        codes::OUTPUT_DEPTH,
-        format!("output properties are nested more than {OUTPUT_DEPTH_MAX} deep"),
-    )
-    .label(&node.place, "too deep")
-    .help("give an outer property a `value` that is the whole object")
-}
-
-fn two_sources(name: &Text, below: &Node) -> Diagnostic {
-    Diagnostic::error(
-        codes::OUTPUT_SHAPE,
-        format!("output property `{name}` has both `value` and `properties`"),
-    )
-    .label(name.place(), "only one of them can give the value")
-    .secondary(&below.place, "the properties")
-    .help("remove one of them")
 }
 
 fn no_source(name: &Text, is_object: bool) -> Diagnostic {

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use onecall_config::Compat;
 use onecall_config::settings::{Names, Server, Settings, Strategy};
 use onecall_engine::journal::Journal;
-use onecall_gateway::HttpOptions;
+use onecall_gateway::{HttpOptions, StdioOptions};
 use onecall_journal::{MemoryStore, Retention, SealKey};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
@@ -242,6 +242,13 @@ pub(crate) fn limit(options: &mut HttpOptions, settings: &Settings) {
     let limits = settings.limits;
     options.body_bytes_max = limits.body_bytes.unwrap_or(options.body_bytes_max);
     options.sessions_max = limits.sessions.unwrap_or(options.sessions_max);
+    options.shown_bytes_max = limits.shown_bytes.unwrap_or(options.shown_bytes_max);
+}
+
+/// What it says of the face over standard input and output.
+pub(crate) fn limit_stdio(options: &mut StdioOptions, settings: &Settings) {
+    let limits = settings.limits;
+    options.shown_bytes_max = limits.shown_bytes.unwrap_or(options.shown_bytes_max);
 }
 
 /// The store that the flag names, else the files, else the one of the user.

@@ -122,6 +122,7 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
         run_bytes: read("run_bytes", i64::MAX),
         events: read("events", i64::MAX),
         operations: read("operations", i64::MAX),
+        shown_bytes: read("shown_bytes", i64::MAX),
     };
     fields.finish(diagnostics);
     limits

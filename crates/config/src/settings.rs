@@ -54,6 +54,8 @@ pub struct Limits {
     pub events: Option<usize>,
     /// Operations of one expression.
     pub operations: Option<usize>,
+    /// Output of a run that is handed over whole, in bytes of JSON.
+    pub shown_bytes: Option<usize>,
 }
 
 impl Limits {
@@ -70,6 +72,7 @@ impl Limits {
             run_bytes: self.run_bytes.or(other.run_bytes),
             events: self.events.or(other.events),
             operations: self.operations.or(other.operations),
+            shown_bytes: self.shown_bytes.or(other.shown_bytes),
         }
     }
 }

@@ -54,6 +54,7 @@ pub async fn serve_http(
             connection: Connection::Http,
             version: &options.version,
             patience: options.patience,
+            shown_bytes_max: options.shown_bytes_max,
             base: Some(format!("http://{address}{path}")),
             stop: stop.clone(),
         };

@@ -2,7 +2,7 @@
 //! Also that resource as clients list and read it; what it holds is decided by `runtime`.
 
 use crate::call::Caller;
-use crate::limits::{PREVIEW_BYTES_MAX, RESULT_BYTES_MAX};
+use crate::limits::PREVIEW_BYTES_MAX;
 use crate::page;
 use crate::server::Shared;
 use onecall_engine::identity::RunId;
@@ -24,11 +24,17 @@ pub(crate) async fn result(
 ) -> Option<Value> {
     let result = standing.result.as_deref()?;
     let document = document(result);
-    if document.len() <= RESULT_BYTES_MAX || !caller.takes_links {
+    if document.len() <= shared.shown_bytes_max || !caller.takes_links {
         return Some(result.clone());
     }
     match shared.runtime.is_stored(&standing.run).await {
-        Ok(true) => Some(shortened(result, &document, &standing.run, declares_output)),
+        Ok(true) => {
+            let large = Large {
+                document: &document,
+                beginning_bytes: PREVIEW_BYTES_MAX.min(shared.shown_bytes_max),
+            };
+            Some(large.shortened(result, &standing.run, declares_output))
+        }
         Ok(false) => Some(result.clone()),
         Err(error) => {
             tracing::warn!(run = %standing.run, %error, "cannot link to the run");
@@ -37,46 +43,52 @@ pub(crate) async fn result(
     }
 }
 
-fn shortened(result: &Value, document: &str, run: &RunId, declares_output: bool) -> Value {
-    let uri = run_uri(run.as_str());
-    let link = json!({
-        "type": "resource_link", "uri": uri, "name": run.as_str(), "title": "The whole result of the run",
-        "mimeType": JSON, "size": document.len(),
-    });
-    let beside = result["content"].as_array().into_iter().flatten().skip(1);
-    let mut meta = result["_meta"].clone();
-    let Some(failure) = meta.get_mut(meta::ERROR) else {
-        let mut content = vec![
-            json!({ "type": "text", "text": preview(document, &uri) }),
-            link,
-        ];
-        content.extend(beside.cloned());
-        let mut short = json!({ "content": content, "_meta": meta });
-        // Clients hold it against the schema.
-        if declares_output {
-            short["structuredContent"] = result["structuredContent"].clone();
-        }
-        return short;
-    };
-    if let Some(failure) = failure.as_object_mut() {
-        failure.shift_remove("partial");
-    }
-    let mut short = json!({ "content": [result["content"][0], link], "isError": true });
-    if result.get("structuredContent").is_some() {
-        short["structuredContent"] = failure.clone();
-    }
-    short["_meta"] = meta;
-    short
+/// What is too large, and how much of its beginning is shown.
+struct Large<'a> {
+    document: &'a str,
+    beginning_bytes: usize,
 }
 
-fn preview(document: &str, uri: &str) -> String {
-    let beginning = &document[..document.floor_char_boundary(PREVIEW_BYTES_MAX)];
-    format!(
-        "The output is {} bytes of JSON, too large to be shown whole; read the resource {uri} for all of it. \
+impl Large<'_> {
+    fn shortened(&self, result: &Value, run: &RunId, declares_output: bool) -> Value {
+        let uri = run_uri(run.as_str());
+        let link = json!({
+            "type": "resource_link", "uri": uri, "name": run.as_str(), "title": "The whole result of the run",
+            "mimeType": JSON, "size": self.document.len(),
+        });
+        let beside = result["content"].as_array().into_iter().flatten().skip(1);
+        let mut meta = result["_meta"].clone();
+        let Some(failure) = meta.get_mut(meta::ERROR) else {
+            let mut content = vec![json!({ "type": "text", "text": self.preview(&uri) }), link];
+            content.extend(beside.cloned());
+            let mut short = json!({ "content": content, "_meta": meta });
+            // Clients hold it against the schema.
+            if declares_output {
+                short["structuredContent"] = result["structuredContent"].clone();
+            }
+            return short;
+        };
+        if let Some(failure) = failure.as_object_mut() {
+            failure.shift_remove("partial");
+        }
+        let mut short = json!({ "content": [result["content"][0], link], "isError": true });
+        if result.get("structuredContent").is_some() {
+            short["structuredContent"] = failure.clone();
+        }
+        short["_meta"] = meta;
+        short
+    }
+
+    fn preview(&self, uri: &str) -> String {
+        let document = self.document;
+        let beginning = &document[..document.floor_char_boundary(self.beginning_bytes)];
+        format!(
+            "The output is {} bytes of JSON, too large to be shown whole; read the resource {uri} for all of it. \
          Its first {} bytes:\n{beginning}",
-        document.len(),
-        beginning.len(),
-    )
+            document.len(),
+            beginning.len(),
+        )
+    }
 }
 
 /// The templates of our own resources.

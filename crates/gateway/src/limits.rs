@@ -62,8 +62,9 @@ pub(crate) const TASK_POLL: Duration = Duration::from_millis(500);
 /// Limit: how long `workflow_result` may be asked to wait.
 pub(crate) const RESULT_WAIT_MAX: Duration = Duration::from_secs(45);
 
-/// Limit: what a run says in its result, in bytes of JSON; more than that is shown by its beginning and linked.
-pub(crate) const RESULT_BYTES_MAX: usize = 256 * 1024;
+/// Limit: what a run says in its result, in bytes of JSON, unless configured; more than that is shown by its beginning
+/// and linked.
+pub(crate) const SHOWN_BYTES_MAX: usize = 256 * 1024;
 
 /// Limit: the beginning that is shown of a larger output, in bytes.
 pub(crate) const PREVIEW_BYTES_MAX: usize = 4 * 1024;

@@ -1,6 +1,6 @@
 //! What a face is served with, and why it may not be served.
 
-use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX};
+use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX, SHOWN_BYTES_MAX};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub struct HttpOptions {
     pub version: String,
     /// How long a call waits for its run before it answers with a handle.
     pub patience: Duration,
+    /// The longest output that is handed over whole, in bytes of JSON.
+    pub shown_bytes_max: usize,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
     /// How many sessions of handshake clients there may be.
@@ -39,6 +41,7 @@ impl HttpOptions {
             allowed_origins: Vec::new(),
             version: version.into(),
             patience: PATIENCE,
+            shown_bytes_max: SHOWN_BYTES_MAX,
             body_bytes_max: BODY_BYTES_MAX,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
@@ -53,6 +56,8 @@ pub struct StdioOptions {
     pub version: String,
     /// How long a call waits for its run before it answers with a handle.
     pub patience: Duration,
+    /// The longest output that is handed over whole, in bytes of JSON.
+    pub shown_bytes_max: usize,
 }
 
 impl StdioOptions {
@@ -60,6 +65,7 @@ impl StdioOptions {
         Self {
             version: version.into(),
             patience: PATIENCE,
+            shown_bytes_max: SHOWN_BYTES_MAX,
         }
     }
 }

@@ -62,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) leaving: CancellationToken,
     pub(crate) sealer: Sealer,
     pub(crate) patience: Duration,
+    pub(crate) shown_bytes_max: usize,
     /// Where the answer page is served, if it is.
     pub(crate) base: Option<String>,
     pub(crate) counts: Counts,
@@ -75,6 +76,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) connection: Connection,
     pub(crate) version: &'a str,
     pub(crate) patience: Duration,
+    pub(crate) shown_bytes_max: usize,
     pub(crate) base: Option<String>,
     pub(crate) stop: CancellationToken,
 }
@@ -91,6 +93,7 @@ impl Shared {
             stop: setup.stop,
             leaving: CancellationToken::new(),
             patience: setup.patience,
+            shown_bytes_max: setup.shown_bytes_max,
             base: setup.base,
             counts: Counts::default(),
             held: Arc::default(),

@@ -44,6 +44,7 @@ pub async fn serve_lines(
         connection: Connection::Stdio,
         version: &options.version,
         patience: options.patience,
+        shown_bytes_max: options.shown_bytes_max,
         base: None,
         stop,
     };

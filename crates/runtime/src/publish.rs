@@ -7,7 +7,7 @@ use onecall_config::settings::{Expose, Names, Server};
 use onecall_engine::failure::Code;
 use onecall_mcp::{Hints, Tool};
 use onecall_source::{Diagnostic, codes};
-use onecall_workflow::catalog::{Catalog, Resolution};
+use onecall_workflow::catalog::{Catalog, CatalogTool, Resolution};
 use onecall_workflow::check::check;
 use onecall_workflow::derive;
 use onecall_workflow::lock::Lock;
@@ -175,8 +175,7 @@ pub(crate) fn publish(
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();
     for workflow in workflows {
-        let name = terms.names.spelled(workflow.name.as_str());
-        match publish_workflow(workflow, name, catalog, &taken, terms) {
+        match publish_workflow(workflow, catalog, &taken, terms) {
             Ok(tool) => published.push(tool),
             Err(unfit) => published.withheld.push(Withheld {
                 workflow: workflow.name.as_str().to_owned(),
@@ -185,20 +184,15 @@ pub(crate) fn publish(
             }),
         }
     }
-    if terms.expose == Expose::All {
-        for tool in catalog.tools.iter().filter(|tool| tool.listed) {
-            let Some(name) = &tool.name else { continue };
-            let name = name.as_str().to_owned();
-            let target = Target::Backend {
+    for (tool, definition) in passed_through(catalog, terms.expose) {
+        published.push(PublishedTool {
+            name: definition.name().to_owned(),
+            definition,
+            target: Target::Backend {
                 backend: tool.backend.clone(),
                 original: tool.original.clone(),
-            };
-            published.push(PublishedTool {
-                definition: tool.tool.renamed(&name),
-                name,
-                target,
-            });
-        }
+            },
+        });
     }
     published.alias_workflows();
     published
@@ -206,12 +200,12 @@ pub(crate) fn publish(
 
 fn publish_workflow(
     workflow: &Arc<Workflow>,
-    name: String,
     catalog: &Catalog,
     taken: &BTreeSet<&str>,
     terms: Terms<'_>,
 ) -> Result<PublishedTool, Unfit> {
     let resolved = derive::resolve(workflow, catalog);
+    let name = terms.names.spelled(workflow.name.as_str());
     if taken.contains(name.as_str()) {
         return Err(format!("a backend tool is listed as `{name}` already").into());
     }
@@ -250,15 +244,14 @@ fn publish_workflow(
         });
     }
     let parameters = Parameters::new(resolved.inputs.clone());
-    let definition = definition(&resolved, &name, catalog)?;
     let target = PublishedWorkflow {
         workflow: Arc::clone(workflow),
         parameters,
         plan,
     };
     Ok(PublishedTool {
+        definition: definition(&resolved, &name, catalog)?,
         name,
-        definition,
         target: Target::Workflow(Arc::new(target)),
     })
 }
@@ -281,9 +274,7 @@ pub fn list_cost(server: &Server, catalog: &Catalog) -> ListCost {
         let name = server.names.spelled(workflow.name.as_str());
         definition(&workflow, &name, catalog).ok()
     });
-    let listed = catalog.tools.iter().filter(|tool| tool.listed);
-    let passed = listed.filter_map(|tool| Some(tool.tool.renamed(tool.name.as_ref()?.as_str())));
-    let passed = passed.filter(|_| server.expose == Expose::All);
+    let passed = passed_through(catalog, server.expose).map(|(_, definition)| definition);
     for tool in workflows.chain(passed) {
         cost.tools += 1;
         let text = Value::Object(tool.object().clone()).to_string();
@@ -293,6 +284,13 @@ pub fn list_cost(server: &Server, catalog: &Catalog) -> ListCost {
         }
     }
     cost
+}
+
+/// The backend tools that clients are shown, each with its definition under the name they see.
+fn passed_through(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = (&CatalogTool, Tool)> {
+    let listed = catalog.tools.iter().filter(|tool| tool.listed);
+    let listed = listed.filter(move |_| expose == Expose::All);
+    listed.filter_map(|tool| Some((tool, tool.tool.renamed(tool.name.as_ref()?.as_str()))))
 }
 
 /// Bytes of JSON that make about one token.

@@ -43,8 +43,11 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A workflow file that says where it is from.
+/// A workflow file that says where it is from. A workflow holds no comments, so they stay behind.
 fn document(workflow: &Workflow, sources: &SourceMap) -> String {
     let from = sources.describe(&workflow.place);
-    format!("# from {from}\n{}", native::write(workflow))
+    format!(
+        "# from {from}, without its comments\n{}",
+        native::write(workflow)
+    )
 }

@@ -58,7 +58,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let served = match mounts.as_slice() {
         [only] if args.stdio => {
-            serve_stdio(only.runtime.clone(), StdioOptions::new(version), stop).await
+            let mut options = StdioOptions::new(version);
+            wire::limit_stdio(&mut options, &settings);
+            serve_stdio(only.runtime.clone(), options, stop).await
         }
         _ => {
             let mut options = HttpOptions::new(args.host.clone(), args.port, version);

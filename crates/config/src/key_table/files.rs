@@ -49,6 +49,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("run_bytes", Whole(1, i64::MAX)),
             acts("events", Whole(1, i64::MAX)),
             acts("operations", Whole(1, i64::MAX)),
+            acts("shown_bytes", Whole(1, i64::MAX)),
         ],
     ),
     Part {

@@ -75,7 +75,8 @@ pub(crate) fn send_modern(
     method: &str,
     mut params: Value,
 ) -> std::io::Result<TcpStream> {
-    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let name = params["name"].as_str().or(params["uri"].as_str());
+    let name = name.unwrap_or_default().to_owned();
     let mut headers = vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", method)];
     if !name.is_empty() {
         headers.push(("Mcp-Name", name.as_str()));

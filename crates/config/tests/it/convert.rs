@@ -53,3 +53,18 @@ fn every_example_of_the_documents_converts() {
 fn every_sound_case_of_a_diagnostic_converts() {
     assert!(convert_all("diagnostics") > 60);
 }
+
+#[test]
+fn every_example_of_the_guide_is_written_as_it_was_read() {
+    let page = include_str!("../../../../docs/workflow-file.md");
+    let blocks = page.split("```yaml\n").skip(1);
+    let blocks: Vec<&str> = blocks
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    assert!(blocks.len() > 8);
+    for text in blocks {
+        let outcome = load(&[("shown.workflow.yaml", text)]);
+        let workflow = outcome.settings.iter().flat_map(Settings::workflows).next();
+        check(text, workflow.unwrap());
+    }
+}

@@ -4,6 +4,7 @@
 mod cases;
 mod codes;
 mod fuzz;
+mod guide;
 mod seeds;
 mod sim;
 mod tidy;

@@ -24,8 +24,13 @@ fn runs() -> Vec<Case> {
 /// The workflows of an example, published or not.
 fn workflows(seed: &str) -> Vec<Workflow> {
     let path = root().join(FOLDER).join(format!("{seed}.yaml"));
+    read_workflows(&format!("{seed}.yaml"), fs::read_to_string(path).unwrap())
+}
+
+/// The workflows of a text, published or not; none where it has faults.
+pub(super) fn read_workflows(name: &str, text: String) -> Vec<Workflow> {
     let mut sources = SourceMap::new();
-    let source = sources.add(format!("{seed}.yaml"), fs::read_to_string(path).unwrap());
+    let source = sources.add(name.to_owned(), text);
     let environment = |_: &str| None;
     let options = Options {
         environment: &environment,

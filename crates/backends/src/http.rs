@@ -3,6 +3,7 @@
 
 mod body;
 mod endpoint;
+mod fetch;
 mod open;
 mod pool;
 mod stream;
@@ -26,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::body::{broken, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
+pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
 pub(crate) use self::pool::Streaming;
 use crate::asking::Asker;

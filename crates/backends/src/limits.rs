@@ -94,3 +94,6 @@ pub(crate) const HEALTH_PROBES_MORE: u32 = 2;
 pub(crate) const CALLERS_MAX: usize = 256;
 /// A caller's own connection is given up after this time without a call.
 pub(crate) const CALLER_IDLE: Duration = Duration::from_mins(10);
+/// Limit: a document of another server, in bytes, and the time it may take.
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -96,12 +96,8 @@ impl Endpoint {
         &self.uri
     }
 
-    /// Nobody on the way can read what is sent.
     pub(super) fn is_safe_for_secrets(&self) -> bool {
-        let host = self.uri.host().unwrap_or_default();
-        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        is_here || self.uri.scheme_str() == Some("https")
+        is_safe(&self.uri)
     }
 
     /// The headers of every POST of a message; the options have the last word.
@@ -222,6 +218,14 @@ impl Endpoint {
             }
         })
     }
+}
+
+/// Nobody on the way can read or change what is sent.
+pub(super) fn is_safe(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    is_here || uri.scheme_str() == Some("https")
 }
 
 /// Path and query alone, as a request line has them.

@@ -1,5 +1,6 @@
 //! The binary `onecall`: builds everything and hands it over. Commands are in `command/`.
 
+mod access;
 mod args;
 mod client_file;
 mod clients;

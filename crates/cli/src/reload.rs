@@ -1,8 +1,10 @@
 //! Files that change while they are served: the new version is served once it is sound, else the old one stays.
 
-use crate::print;
 use crate::wire::Loaded;
-use onecall_runtime::runtime::Runtime;
+use crate::{access, print};
+use anyhow::bail;
+use onecall_config::settings::Server;
+use onecall_gateway::Mount;
 use onecall_runtime::sources::Stamp;
 use onecall_source::render;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Follows the files of some servers until they stop.
-pub(crate) async fn follow<L>(servers: Vec<Runtime>, stamp: Stamp, load: L, stop: CancellationToken)
+pub(crate) async fn follow<L>(servers: Vec<Mount>, stamp: Stamp, load: L, stop: CancellationToken)
 where
     L: Fn() -> anyhow::Result<Loaded> + Send + Sync + 'static,
 {
@@ -48,24 +50,30 @@ where
     }
 }
 
-async fn take(servers: &[Runtime], loaded: Loaded) {
+async fn take(servers: &[Mount], loaded: Loaded) {
     let summary = render::summary(&loaded.diagnostics);
     let Some(settings) = loaded.sound() else {
         return refuse(servers, &summary);
     };
     let mut fresh = settings.servers;
     let is_only = fresh.len() == 1 && servers.len() == 1;
-    for runtime in servers {
+    for mount in servers {
+        let runtime = &mount.runtime;
         let found = fresh
             .iter()
             .position(|server| is_only || server.name == runtime.name());
-        let one = std::slice::from_ref(runtime);
+        let one = std::slice::from_ref(mount);
         let Some(found) = found else {
             let name = runtime.name();
             refuse(one, &format!("the files hold no server `{name}` any more"));
             continue;
         };
-        match runtime.reload(fresh.swap_remove(found)).await {
+        let server = fresh.swap_remove(found);
+        if let Err(error) = admit(mount, &server) {
+            refuse(one, &format!("{error:#}"));
+            continue;
+        }
+        match runtime.reload(server).await {
             Ok(()) => print::err(format!(
                 "the files have changed: the new version of `{}` is served",
                 runtime.name()
@@ -78,11 +86,24 @@ async fn take(servers: &[Runtime], loaded: Loaded) {
     }
 }
 
-fn refuse(servers: &[Runtime], reason: &str) {
+/// Callers are let in by the new version from now on. Whether they are asked at all stays as it was: a server that
+/// others may reach must not lose its guard while it runs.
+fn admit(mount: &Mount, server: &Server) -> anyhow::Result<()> {
+    let fresh = server.access.as_ref().map(access::options).transpose()?;
+    match (&mount.access, fresh) {
+        (None, None) => Ok(()),
+        (Some(access), Some(fresh)) => Ok(access.replace(&fresh)?),
+        (Some(_), None) | (None, Some(_)) => {
+            bail!("start again to change whether callers need a token")
+        }
+    }
+}
+
+fn refuse(servers: &[Mount], reason: &str) {
     print::err(format!(
         "the files have changed and the old version stays published: {reason}"
     ));
-    for runtime in servers {
-        runtime.refuse_reload(reason);
+    for mount in servers {
+        mount.runtime.refuse_reload(reason);
     }
 }

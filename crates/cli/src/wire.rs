@@ -2,7 +2,7 @@
 
 use crate::args::StoreArgs;
 use crate::exit::usage;
-use crate::print;
+use crate::{access, print};
 use anyhow::{Context, bail};
 use onecall_config::Compat;
 use onecall_config::settings::{Names, Server, Settings, Strategy};
@@ -103,11 +103,15 @@ pub(crate) fn understand(collected: sources::Collected, compat: Compat) -> Loade
         diagnostics.extend(apply_lock(file, settings));
     }
     diagnostics.sort();
+    let mut stamp = collected.stamp;
+    for path in settings.iter().flat_map(access::files) {
+        stamp.add(Path::new(path));
+    }
     Loaded {
         sources: collected.sources,
         settings,
         diagnostics,
-        stamp: collected.stamp,
+        stamp,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Pure: texts and environment values are handed in; nobody reads the environment below `cli`.
 #![deny(clippy::disallowed_methods)]
 
+mod access;
 mod backend;
 mod backend_auth;
 pub mod key_table;

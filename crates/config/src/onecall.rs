@@ -1,8 +1,7 @@
 //! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
 
 use crate::backend::Reader;
-use crate::keys;
-use crate::settings::{Backend, Compositions, Expose, Limits};
+use crate::settings::{Access, Backend, Compositions, Expose, Limits};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -20,6 +19,8 @@ pub(crate) struct Onecall {
     pub(crate) templates: GoOptions,
     pub(crate) limits: Limits,
     pub(crate) prefix: Option<String>,
+    /// Who may call.
+    pub(crate) access: Option<Access>,
 }
 
 pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Onecall {
@@ -58,11 +59,8 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     if let Some(templates) = fields.optional_fields("templates", diagnostics) {
         read.templates = read_templates(templates, diagnostics);
     }
-    if let Some(entry) = fields.entry("auth")
-        && !entry.value.is_null()
-    {
-        let why = "the server would answer everyone";
-        diagnostics.push(keys::refused(entry, "auth", why));
+    if let Some(own) = fields.optional_fields("auth", diagnostics) {
+        read.access = Some(reader.access(own, diagnostics));
     }
     if let Some(own) = fields.optional_fields("names", diagnostics) {
         read.prefix = read_names(own, diagnostics);

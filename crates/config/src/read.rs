@@ -1,12 +1,13 @@
 //! All files of a command, in any mix, become one `Settings`. What each document is, is told by its keys.
 
+use crate::access;
 use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Backend, Compositions, Limits, Server, Settings};
+use crate::settings::{Access, Backend, Compositions, Limits, Server, Settings};
 use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;
@@ -78,7 +79,7 @@ pub(crate) fn assemble(
     // What `onecall.yaml` says about templates holds for every file, so it is read first.
     for found in of_kind(&mut documents, Kind::Onecall) {
         let own = onecall::read(&found.document.root, &found.reader(options), diagnostics);
-        merged.add_onecall(own);
+        merged.add_onecall(own, diagnostics);
     }
     for found in of_kind(&mut documents, Kind::McpServers) {
         let reader = found.reader(options);
@@ -248,10 +249,12 @@ struct Merged {
     /// The names of the workflows of the server.
     taken: Taken,
     workloads: Vec<Workloads>,
+    /// Who may call any of the servers.
+    access: Option<Access>,
 }
 
 impl Merged {
-    fn add_onecall(&mut self, own: Onecall) {
+    fn add_onecall(&mut self, own: Onecall, diagnostics: &mut Diagnostics) {
         self.server.backends.extend(own.backends);
         if let Some(expose) = own.expose {
             self.server.expose = expose;
@@ -266,6 +269,9 @@ impl Merged {
             self.exposed = own.compositions;
         }
         self.readable.extend(own.environment);
+        if let Some(access) = own.access {
+            access::join(&mut self.access, access, diagnostics);
+        }
     }
 
     fn backend_names(&self) -> Vec<String> {
@@ -297,6 +303,9 @@ impl Merged {
         let others = self.server.backends.len();
         if let (Some(group), []) = (&own.group, own.backends.as_slice()) {
             loaded.join(group, NAMESPACE, &mut self.server);
+        }
+        if let Some(access) = own.access {
+            access::join(&mut self.server.access, access, diagnostics);
         }
         self.group = own.group.or(self.group.take());
         self.server.backends.extend(own.backends);
@@ -347,6 +356,9 @@ impl Merged {
             servers.insert(0, self.server);
         }
         for server in &mut servers {
+            if let Some(access) = self.access.clone() {
+                access::join(&mut server.access, access, diagnostics);
+            }
             server.limits = self.limits;
             for backend in &mut server.backends {
                 backend.max_in_flight = backend.max_in_flight.or(self.limits.in_flight);

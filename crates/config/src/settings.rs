@@ -89,6 +89,63 @@ pub struct Server {
     /// The tools that workflows may be run on, as they were locked.
     pub lock: Option<Lock>,
     pub names: Names,
+    /// Who may call; everybody where there is none.
+    pub access: Option<Access>,
+}
+
+/// What callers show to be let in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    pub tokens: Vec<CallerToken>,
+    pub oidc: Option<Oidc>,
+}
+
+/// A token that stands for a principal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerToken {
+    pub principal: String,
+    pub text: TokenText,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum TokenText {
+    Stated(String),
+    /// A file that holds it alone.
+    File(String),
+}
+
+/// The token stays out of it.
+impl std::fmt::Debug for TokenText {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stated(_) => formatter.write_str("Stated(•••)"),
+            Self::File(path) => formatter.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+/// An identity provider whose tokens are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oidc {
+    pub issuer: String,
+    pub audience: String,
+    /// Where its keys are; without it the provider is asked.
+    pub jwks_url: Option<String>,
+    /// The URL that clients know the server by.
+    pub resource: Option<String>,
+    /// Kinds of signatures that are taken; all with a public key where none is named.
+    pub algorithms: Vec<String>,
+    /// How far clocks may be apart.
+    pub leeway: Option<Duration>,
+    /// All of these must be granted.
+    pub scopes: Vec<String>,
+    /// Clients are told of these as well.
+    pub offered_scopes: Vec<String>,
+    /// The claim that names the caller; `sub` where none is named.
+    pub principal_claim: Option<String>,
+    /// The provider may be reached by plain HTTP.
+    pub allows_http: bool,
+    pub place: Place,
 }
 
 /// How workflows of workflow files are named; composite tools keep their own name.

@@ -7,7 +7,7 @@ mod operational;
 use crate::backend::Reader;
 use crate::keys;
 use crate::resources::ToolConfigs;
-use crate::settings::{Aggregation, Backend};
+use crate::settings::{Access, Aggregation, Backend};
 use crate::workloads::Workloads;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
@@ -24,6 +24,8 @@ pub(crate) struct Toolhive {
     pub(crate) names: Vec<Text>,
     pub(crate) workloads: Workloads,
     pub(crate) aggregation: Option<Aggregation>,
+    /// Who may call.
+    pub(crate) access: Option<Access>,
     /// The group whose members are the backends.
     pub(crate) group: Option<Text>,
     /// Definitions to publish, by the name of their resource.
@@ -68,7 +70,7 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
         read.backends.extend(backend);
     }
     if let Some(own) = fields.optional_fields("incomingAuth", diagnostics) {
-        auth::incoming(own, diagnostics);
+        read.access = context.reader.incoming(own, diagnostics);
     }
     if let Some(own) = fields.optional_fields("outgoingAuth", diagnostics) {
         auth::outgoing(own, &mut read.workloads, context.reader, diagnostics);

@@ -1,7 +1,9 @@
 //! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
 //! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
+use crate::auth::Access;
 use crate::direct::Direct;
+use crate::http::Mount;
 use crate::limits::REFUSAL_BYTES_MAX;
 use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
@@ -37,10 +39,13 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(options: &HttpOptions, address: SocketAddr) -> Self {
+    pub(crate) fn new(options: &HttpOptions, address: SocketAddr, mounts: &[Mount]) -> Self {
         let lower = |text: &String| text.to_ascii_lowercase();
         let mut hosts: Vec<String> = options.allowed_hosts.iter().map(lower).collect();
         hosts.push(lower(&options.host));
+        let accesses = mounts.iter().filter_map(|mount| mount.access.as_ref());
+        let known = accesses.filter_map(Access::public_host);
+        hosts.extend(known.map(|host| lower(&host)));
         Self {
             is_loopback: address.ip().is_loopback(),
             hosts,
@@ -168,6 +173,10 @@ async fn admitted(
     next: Next,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    // A client that says how much it will send need not send it.
+    if body.size_hint().lower() > body_bytes_max as u64 {
+        return too_long(body_bytes_max);
+    }
     let bytes = match Limited::new(body, body_bytes_max).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) => return unread(&*error, body_bytes_max),
@@ -209,14 +218,17 @@ async fn admitted(
 }
 
 fn unread(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {
-    let (status, text) = if error.is::<LengthLimitError>() {
-        let text = format!("the body is longer than {body_bytes_max} bytes");
-        (StatusCode::PAYLOAD_TOO_LARGE, text)
-    } else {
-        let text = "the body could not be read".to_owned();
-        (StatusCode::BAD_REQUEST, text)
-    };
-    refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
+    if error.is::<LengthLimitError>() {
+        return too_long(body_bytes_max);
+    }
+    let error = RpcError::new(code::INVALID_REQUEST, "the body could not be read");
+    refuse(StatusCode::BAD_REQUEST, None, &error)
+}
+
+fn too_long(body_bytes_max: usize) -> Response {
+    let text = format!("the body is longer than {body_bytes_max} bytes");
+    let error = RpcError::new(code::INVALID_REQUEST, text);
+    refuse(StatusCode::PAYLOAD_TOO_LARGE, None, &error)
 }
 
 /// Modern requests repeat parts of their body in headers, on which middleboxes route; the two must agree.

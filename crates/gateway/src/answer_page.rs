@@ -10,8 +10,8 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _};
 use axum::extract::{Form, Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use form::escape;
-use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
+use http::{HeaderMap, StatusCode};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::RunId;
 use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
@@ -28,12 +28,19 @@ font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-rig
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}dl,p.note{color:#aaa}.fault{color:#f88}}";
 
 /// Shows the question.
-pub(crate) async fn show(State(shared): State<Arc<Shared>>, Path(token): Path<String>) -> Response {
-    match open(&shared, &token).await {
-        Ok((link, question)) => page(
-            StatusCode::OK,
-            &question_page(&shared, &link, &question, None),
-        ),
+pub(crate) async fn show(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let Some(link) = open(&shared, &token, &headers).await else {
+        return gone();
+    };
+    match question(&shared, &link).await {
+        Ok(question) => {
+            let body = question_page(&shared, &link, &question, None);
+            page(StatusCode::OK, &body)
+        }
         Err(refusal) => refusal,
     }
 }
@@ -44,13 +51,13 @@ pub(crate) async fn take(
     Path(token): Path<String>,
     mut request: Request,
 ) -> Response {
+    let Some(link) = open(&shared, &token, request.headers()).await else {
+        return gone();
+    };
     DefaultBodyLimit::apply(DefaultBodyLimit::max(FORM_BYTES_MAX), &mut request);
     let fields = match Form::<Vec<(String, String)>>::from_request(request, &()).await {
         Ok(Form(fields)) => fields,
         Err(error) => return notice(error.status(), "The form could not be read."),
-    };
-    let Some(link) = unseal(&shared, &token) else {
-        return gone();
     };
     let given = match given(&shared, &link, &fields).await {
         Ok(given) => given,
@@ -115,15 +122,22 @@ async fn given(
     })
 }
 
-fn unseal(shared: &Shared, token: &str) -> Option<AnswerLink> {
+/// What a link leads to. It lets in whoever has it, but nobody who shows to be another than the run's owner.
+async fn open(shared: &Shared, token: &str, headers: &HeaderMap) -> Option<AnswerLink> {
     let link: AnswerLink = shared.sealer.unseal(Purpose::AnswerLink, token)?;
-    (link.expires >= seal::now()).then_some(link)
-}
-
-async fn open(shared: &Shared, token: &str) -> Result<(AnswerLink, Asked), Response> {
-    let link = unseal(shared, token).ok_or_else(gone)?;
-    let question = question(shared, &link).await?;
-    Ok((link, question))
+    if link.expires < seal::now() {
+        return None;
+    }
+    let owner = link.principal.as_deref();
+    if let Some(access) = &shared.access
+        && let Some(caller) = access.glimpse(headers).await
+        && caller.name() != owner
+    {
+        return None;
+    }
+    let run = RunId::new(link.run.as_str());
+    let owned = shared.runtime.owned(&run, owner).await;
+    owned.is_ok().then_some(link)
 }
 
 /// The question behind a link, while it is open.

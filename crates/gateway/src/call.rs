@@ -11,7 +11,7 @@ use crate::server::{Shared, passed_on};
 use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, code, meta, method};
-use onecall_runtime::calls::{Reply, Request, Takes};
+use onecall_runtime::calls::{CallerToken, Reply, Request, Takes};
 use onecall_runtime::publish::{PublishedWorkflow, Target};
 use onecall_runtime::questions::Follower;
 use onecall_workflow::policy::OnDisconnect;
@@ -27,6 +27,8 @@ pub(crate) struct Caller {
     /// Tells this client from others, where that is known.
     pub(crate) client: Option<String>,
     pub(crate) principal: Principal,
+    /// What it showed, for backends whose tokens are exchanged for it.
+    pub(crate) token: Option<CallerToken>,
     /// Trace context from headers.
     pub(crate) trace: Vec<(&'static str, String)>,
     pub(crate) progress: Option<ProgressToken>,
@@ -55,6 +57,7 @@ pub(crate) async fn call(
     let mut request = read(params)?;
     request.principal = caller.principal.name().map(str::to_owned);
     request.client.clone_from(&caller.client);
+    request.token.clone_from(&caller.token);
     request.watches = caller.progress.is_some() || caller.log_level.is_some();
     if !request.meta.contains_key(meta::TRACE_PARENT) {
         let headers = caller.trace.iter();
@@ -119,6 +122,7 @@ async fn carried_back(
     let state = ask::open_state(&shared.sealer, state, &terms.digest, &caller.principal)?;
     let answers = ask::answers(&state, responses)?;
     let run = RunId::new(state.run);
+    shared.runtime.lend(&run, caller.token.as_ref());
     for given in answers {
         let answered = shared.runtime.answer(&run, given).await;
         answered.map_err(|error| ask::refused(&error))?;

@@ -15,7 +15,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use onecall_mcp::{Era, RequestId, Revision, RpcError, code, meta, method, name};
-use onecall_runtime::calls::Takes;
+use onecall_runtime::calls::{CallerToken, Takes};
 use onecall_runtime::publish::Target;
 use rmcp::model::{ClientCapabilities, Implementation};
 use serde::Deserialize as _;
@@ -55,6 +55,7 @@ impl Direct {
             era: Era::Modern,
             client: principal.name().map(str::to_owned),
             principal,
+            token: parts.extensions.get::<CallerToken>().cloned(),
             trace: trace_headers(parts),
             progress: None,
             peer: None,

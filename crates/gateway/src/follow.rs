@@ -104,7 +104,7 @@ async fn at_rest(
         if is_task {
             return tasks::created(shared, &follower.run).await.map(Some);
         }
-        return Ok(Some(waiting(shared, standing, terms)));
+        return Ok(Some(waiting(shared, standing, caller, terms)));
     };
     if caller.era == Era::Modern {
         let run = &follower.run;
@@ -114,7 +114,7 @@ async fn at_rest(
     tokio::select! {
         given = ask::elicit(caller.peer.as_ref(), first) => {
             let Some(given) = given else {
-                return Ok(Some(waiting(shared, standing, terms)));
+                return Ok(Some(waiting(shared, standing, caller, terms)));
             };
             match shared.runtime.answer(&follower.run, given).await {
                 Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => Ok(None),
@@ -164,7 +164,7 @@ fn held(standing: &Standing, terms: &Terms) -> Value {
 }
 
 /// The run waits for a person whom this client cannot ask.
-fn waiting(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
+fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms) -> Value {
     let run = &standing.run;
     let mut text = format!("run `{run}` waits for a person.");
     for question in &standing.questions {
@@ -175,6 +175,7 @@ fn waiting(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
                 run: run.as_str().to_owned(),
                 step: step.clone(),
                 round: question.round,
+                principal: caller.principal.name().map(str::to_owned),
                 expires: seal::expiry(),
             };
             let token = shared.sealer.seal(Purpose::AnswerLink, &link);

@@ -1,6 +1,7 @@
 //! The face over HTTP: `/mcp` in both eras, the answer page, what operators look at, and an orderly end.
 
 use crate::admit::{self, Gate};
+use crate::auth::{self, Access, Door};
 use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
@@ -23,18 +24,23 @@ use tokio_util::sync::CancellationToken;
 pub struct Mount {
     pub runtime: Runtime,
     pub path: String,
+    /// Who may call; everybody where there is none.
+    pub access: Option<Access>,
 }
 
 impl Mount {
     /// The only server of a process, at the root.
     pub fn root(runtime: Runtime) -> Self {
-        let path = String::new();
-        Self { runtime, path }
+        Self {
+            runtime,
+            path: String::new(),
+            access: None,
+        }
     }
 }
 
 /// Names that no mounted server may have, since the root answers under them.
-pub const RESERVED_PATHS: [&str; 2] = ["health", "readyz"];
+pub const RESERVED_PATHS: [&str; 3] = ["health", "readyz", ".well-known"];
 
 /// Serves until `stop` is cancelled. `ready` is told the bound address before the first request is taken.
 pub async fn serve_http(
@@ -43,24 +49,41 @@ pub async fn serve_http(
     stop: CancellationToken,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    let listener = bind(&options).await?;
+    let is_guarded = mounts.iter().all(|mount| mount.access.is_some());
+    let listener = bind(&options, is_guarded).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
     let streams = CancellationToken::new();
     let mut router = probes(stop.clone());
+    let gate = Arc::new(Gate::new(&options, address, &mounts));
     let mut faces = Vec::new();
     let mut changes = JoinSet::new();
-    for Mount { runtime, path } in mounts {
+    for mount in mounts {
+        let Mount {
+            runtime,
+            path,
+            access,
+        } = mount;
         let setup = Setup {
             connection: Connection::Http,
             version: &options.version,
             patience: options.patience,
             shown_bytes_max: options.shown_bytes_max,
             base: Some(format!("http://{address}{path}")),
+            access: access.clone(),
             stop: stop.clone(),
         };
         let shared = Arc::new(Shared::new(runtime.clone(), setup));
         let handshakes = Arc::new(Handshakes::new(&options));
-        let own = face(&shared, handshakes, &options, streams.clone());
+        let mut own = face(&shared, handshakes, &options, streams.clone());
+        if let Some(access) = access {
+            let door = Arc::new(Door {
+                access,
+                path: path.clone(),
+            });
+            router = router.merge(auth::routes(&door));
+            own = own.route_layer(from_fn_with_state(door, auth::known));
+        }
+        let own = own.merge(answers(&shared));
         router = match path.as_str() {
             "" => router.merge(own),
             path => router.nest(path, own),
@@ -69,7 +92,6 @@ pub async fn serve_http(
         faces.push(shared);
     }
     // Hosts and origins are checked for every path alike.
-    let gate = Arc::new(Gate::new(&options, address));
     let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
     let listener = listener.tap_io(|stream| {
@@ -92,7 +114,8 @@ pub async fn serve_http(
     outcome
 }
 
-async fn bind(options: &HttpOptions) -> Result<TcpListener, ServeError> {
+/// `is_guarded`: every caller is asked who it is.
+async fn bind(options: &HttpOptions, is_guarded: bool) -> Result<TcpListener, ServeError> {
     let resolve = |cause| ServeError::Resolve {
         host: options.host.clone(),
         cause,
@@ -103,7 +126,7 @@ async fn bind(options: &HttpOptions) -> Result<TcpListener, ServeError> {
         .map_err(resolve)?
         .collect();
     let is_local = addresses.iter().all(|address| address.ip().is_loopback());
-    if !is_local && !options.allow_anonymous {
+    if !is_local && !is_guarded && !options.allow_anonymous {
         return Err(ServeError::NotLoopback {
             host: options.host.clone(),
         });
@@ -146,10 +169,14 @@ fn face(
     Router::new()
         .route("/status", get(observe::status))
         .route("/metrics", get(observe::metrics))
-        .route(
-            "/answer/{token}",
-            get(answer_page::show).post(answer_page::take),
-        )
         .with_state(Arc::clone(shared))
         .route("/mcp", mcp)
+}
+
+/// Pages for people, whose browsers show no token: the sealed link is what lets them in.
+fn answers(shared: &Arc<Shared>) -> Router {
+    let page = get(answer_page::show).post(answer_page::take);
+    Router::new()
+        .route("/answer/{token}", page)
+        .with_state(Arc::clone(shared))
 }

@@ -35,6 +35,9 @@ mod stdio;
 mod tasks;
 mod tools;
 
+pub use auth::Access;
 pub use http::{Mount, RESERVED_PATHS, serve_http};
-pub use options::{HttpOptions, ServeError, StdioOptions};
+pub use options::{
+    AccessError, AccessOptions, BearerToken, HttpOptions, OidcOptions, ServeError, StdioOptions,
+};
 pub use stdio::{serve_lines, serve_stdio};

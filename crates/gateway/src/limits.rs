@@ -93,3 +93,24 @@ pub(crate) const HELD_MAX: usize = 256;
 
 /// How long such a call is held before it is cancelled.
 pub(crate) const HELD_LIFE: Duration = Duration::from_mins(10);
+
+/// Limit: a token that a caller shows, in bytes.
+pub(crate) const CALLER_TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// Limit: the name of a caller in its token, in bytes.
+pub(crate) const PRINCIPAL_BYTES_MAX: usize = 256;
+
+/// Limit: keys of an identity provider.
+pub(crate) const KEYS_MAX: usize = 64;
+
+/// How long keys of an identity provider are used before they are looked up anew.
+pub(crate) const KEYS_FRESH: Duration = Duration::from_mins(10);
+
+/// How long they are used while the provider does not answer.
+pub(crate) const KEYS_STALE: Duration = Duration::from_hours(1);
+
+/// How soon a provider is asked again, whatever callers show.
+pub(crate) const KEYS_AGAIN: Duration = Duration::from_secs(10);
+
+/// How far clocks may be apart, unless configured.
+pub(crate) const CLOCK_LEEWAY: Duration = Duration::from_mins(1);

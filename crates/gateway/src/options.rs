@@ -1,6 +1,7 @@
 //! What a face is served with, and why it may not be served.
 
 use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX, SHOWN_BYTES_MAX};
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -49,6 +50,61 @@ impl HttpOptions {
     }
 }
 
+/// What callers show to be let in: one of the tokens, or one of the identity provider.
+#[derive(Clone, Debug, Default)]
+pub struct AccessOptions {
+    pub tokens: Vec<BearerToken>,
+    pub oidc: Option<OidcOptions>,
+}
+
+/// A token, and the principal it stands for.
+#[derive(Clone)]
+pub struct BearerToken {
+    pub principal: String,
+    pub token: String,
+}
+
+/// The token stays out of it.
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("BearerToken")
+            .field("principal", &self.principal)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An identity provider whose tokens are taken.
+#[derive(Clone, Debug)]
+pub struct OidcOptions {
+    pub issuer: String,
+    pub audience: String,
+    /// Where its keys are; without it the provider is asked.
+    pub jwks_url: Option<String>,
+    /// The URL that clients know the server by.
+    pub resource: Option<String>,
+    /// Names of the signatures that are taken; empty takes every one with a public key.
+    pub algorithms: Vec<String>,
+    /// How far clocks may be apart.
+    pub leeway: Option<Duration>,
+    /// All of these must be granted.
+    pub scopes: Vec<String>,
+    /// Clients are told of these as well.
+    pub offered_scopes: Vec<String>,
+    /// The claim that names the caller.
+    pub principal_claim: String,
+    /// The provider may be reached by plain HTTP.
+    pub allows_http: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    #[error("nobody could be let in: there is neither a token nor an identity provider")]
+    Nobody,
+    #[error("signatures of kind `{0}` are not taken")]
+    Algorithm(String),
+}
+
 /// How to serve over standard input and output.
 #[derive(Clone, Debug)]
 pub struct StdioOptions {
@@ -80,7 +136,7 @@ pub enum ServeError {
     },
     #[error(
         "`{host}` is reachable from other machines and there is no authentication; \
-         bind a loopback address, or say `--allow-anonymous`"
+         configure `auth`, bind a loopback address, or say `--allow-anonymous`"
     )]
     NotLoopback { host: String },
     #[error("cannot listen on {address}")]

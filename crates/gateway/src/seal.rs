@@ -64,6 +64,8 @@ pub(crate) struct AnswerLink {
     pub(crate) run: String,
     pub(crate) step: String,
     pub(crate) round: u32,
+    /// Whose run it is.
+    pub(crate) principal: Option<String>,
     pub(crate) expires: u64,
 }
 
@@ -169,6 +171,7 @@ mod tests {
             run: "r1".to_owned(),
             step: "s".to_owned(),
             round: 2,
+            principal: None,
             expires: 9,
         };
         let sealed = sealer.seal(Purpose::AnswerLink, &link);

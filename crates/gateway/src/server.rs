@@ -1,7 +1,7 @@
 //! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
 //! One is made for every session and for every modern request, so it is cheap to make.
 
-use crate::auth::Principal;
+use crate::auth::{Access, Principal};
 use crate::call::Caller;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
@@ -14,7 +14,7 @@ use crate::sessions::Sessions;
 use crate::{ask, call, fit, offers, tasks, tools};
 use http::request::Parts;
 use onecall_mcp::{Era, RpcError, meta, method};
-use onecall_runtime::calls::Takes;
+use onecall_runtime::calls::{CallerToken, Takes};
 use onecall_runtime::runtime::Runtime;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) shown_bytes_max: usize,
     /// Where the answer page is served, if it is.
     pub(crate) base: Option<String>,
+    /// Who may call, where callers are asked.
+    pub(crate) access: Option<Access>,
     pub(crate) counts: Counts,
     /// Calls whose backends wait for an answer of a modern client.
     pub(crate) held: Arc<HeldCalls>,
@@ -78,6 +80,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) patience: Duration,
     pub(crate) shown_bytes_max: usize,
     pub(crate) base: Option<String>,
+    pub(crate) access: Option<Access>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -95,6 +98,7 @@ impl Shared {
             patience: setup.patience,
             shown_bytes_max: setup.shown_bytes_max,
             base: setup.base,
+            access: setup.access,
             counts: Counts::default(),
             held: Arc::default(),
             settled: OnceCell::new(),
@@ -200,6 +204,7 @@ impl Handler {
             era,
             client: self.client(&context, era),
             principal: principal_of(&context),
+            token: token_of(&context),
             trace: context
                 .extensions
                 .get::<Parts>()
@@ -287,6 +292,12 @@ fn raw_of(context: &RequestContext<RoleServer>) -> Option<RawRequest> {
 fn principal_of(context: &RequestContext<RoleServer>) -> Principal {
     let parts = context.extensions.get::<Parts>();
     parts.map_or_else(Principal::default, |parts| Principal::of(&parts.extensions))
+}
+
+/// What the caller showed, where it may be exchanged.
+fn token_of(context: &RequestContext<RoleServer>) -> Option<CallerToken> {
+    let parts = context.extensions.get::<Parts>()?;
+    parts.extensions.get::<CallerToken>().cloned()
 }
 
 /// Trace context that came in headers; `_meta` comes first.

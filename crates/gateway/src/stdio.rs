@@ -46,6 +46,7 @@ pub async fn serve_lines(
         patience: options.patience,
         shown_bytes_max: options.shown_bytes_max,
         base: None,
+        access: None,
         stop,
     };
     let shared = Arc::new(Shared::new(runtime.clone(), setup));

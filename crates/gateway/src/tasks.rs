@@ -62,7 +62,10 @@ pub(crate) async fn answer(
             standing.result = result.map(Arc::new);
             Ok(Value::Object(fields(&summary, &standing, Some(caller))))
         }
-        method::TASKS_UPDATE => update(shared, &run, params, caller).await,
+        method::TASKS_UPDATE => {
+            shared.runtime.lend(&run, caller.token.as_ref());
+            update(shared, &run, params, caller).await
+        }
         _ => cancel(shared, &run).await,
     }
 }

@@ -39,7 +39,8 @@ impl Stamp {
         fresh
     }
 
-    fn add(&mut self, path: &Path) {
+    /// A path to look at as well.
+    pub fn add(&mut self, path: &Path) {
         let metadata = std::fs::metadata(path).ok();
         let mark = metadata.and_then(|found| Some((found.modified().ok()?, found.len())));
         self.0.push((path.to_owned(), mark));

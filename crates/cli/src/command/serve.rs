@@ -3,10 +3,12 @@
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::wire::Loaded;
-use crate::{demo_files, print, reload, wire};
+use crate::{access, demo_files, print, reload, wire};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
-use onecall_gateway::{HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio};
+use onecall_gateway::{
+    Access, HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio,
+};
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -53,8 +55,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let mounts = start(servers, &settings, &args).await?;
     let stop = wire::stop_on_signals();
-    let served = mounts.iter().map(|mount| mount.runtime.clone());
-    tokio::spawn(reload::follow(served.collect(), stamp, load, stop.clone()));
+    tokio::spawn(reload::follow(mounts.clone(), stamp, load, stop.clone()));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let served = match mounts.as_slice() {
         [only] if args.stdio => {
@@ -94,9 +95,15 @@ async fn start(
         } else {
             mount_path(&server.name)?
         };
+        let access = server.access.as_ref().map(access::options).transpose()?;
+        let access = access.as_ref().map(Access::new).transpose()?;
         let journal = wire::open_store(&args.store, settings)?;
         let runtime = wire::start(server, settings, journal, true).await?;
-        mounts.push(Mount { runtime, path });
+        mounts.push(Mount {
+            runtime,
+            path,
+            access,
+        });
     }
     Ok(mounts)
 }
@@ -115,7 +122,8 @@ fn mount_path(name: &str) -> anyhow::Result<String> {
 async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
     let mut entries = Vec::new();
     let mut has_colon = false;
-    for Mount { runtime, path } in &mounts {
+    for mount in &mounts {
+        let Mount { runtime, path, .. } = mount;
         let url = format!("http://{address}{path}/mcp");
         let published = runtime.settled().await;
         has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
@@ -128,6 +136,9 @@ async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
             }
         }
         print::out(format!("serving `{}` at {url}", runtime.name()));
+        if mount.access.is_some() {
+            print::out("callers need a bearer token");
+        }
         let name = path.strip_prefix('/').unwrap_or("onecall");
         entries.push(format!(
             "\"{name}\": {{ \"type\": \"http\", \"url\": \"{url}\" }}"

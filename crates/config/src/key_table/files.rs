@@ -25,7 +25,35 @@ pub(super) const PARTS: &[Part] = &[
             acts("templates", One("templates")),
             acts("names", One("names")),
             acts("limits", One("limits")),
-            refused("auth"),
+            acts("auth", One("auth")),
+        ],
+    ),
+    plain(
+        "auth",
+        &[
+            acts("tokens", Many("token of a caller")),
+            acts("oidc", One("oidc")),
+        ],
+    ),
+    plain(
+        "token of a caller",
+        &[
+            needed("principal", Text),
+            acts("token", Text),
+            acts("token_file", Text),
+        ],
+    ),
+    plain(
+        "oidc",
+        &[
+            needed("issuer", Text),
+            needed("audience", Text),
+            acts("jwks_url", Text),
+            acts("resource", Text),
+            acts("algorithms", Texts),
+            acts("leeway", Duration),
+            acts("scopes", Texts),
+            acts("principal_claim", Text),
         ],
     ),
     plain(
@@ -146,8 +174,25 @@ pub(super) const PARTS: &[Part] = &[
                 Effect::Refused,
                 Choice(&["oidc", "local", "anonymous"]),
             ),
-            refused("oidc"),
+            acts("oidc", One("oidc of incomingAuth")),
             refused("authz"),
+        ],
+    ),
+    plain(
+        "oidc of incomingAuth",
+        &[
+            needed("issuer", Text),
+            needed("audience", Text),
+            acts("jwksUrl", Text),
+            acts("resource", Text),
+            acts("scopes", Texts),
+            acts("insecureAllowHttp", Flag),
+            refused("introspectionUrl"),
+            warned("clientId"),
+            warned("clientSecretEnv"),
+            warned("protectedResourceAllowPrivateIp"),
+            warned("jwksAllowPrivateIp"),
+            warned("caBundlePath"),
         ],
     ),
     plain(

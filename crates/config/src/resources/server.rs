@@ -111,6 +111,7 @@ impl Subject<'_> {
             backends: config.backends,
             workflows: config.workflows,
             aggregation: config.aggregation.unwrap_or_default(),
+            access: config.access,
             ..Server::default()
         };
         let is_explicit = !server.backends.is_empty();

@@ -1,41 +1,10 @@
-//! Who may call, and as whom backends are called. What cannot be enforced yet refuses the file.
+//! As whom backends are called. What cannot be enforced yet refuses the file.
 
 use crate::backend::Reader;
 use crate::keys;
 use crate::settings::{Subject, TokenServer};
 use crate::workloads::{Header, Way, Workloads};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
-
-pub(super) fn incoming(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) {
-    let kind = fields.entry("type");
-    fields.required("type", diagnostics);
-    let choice = fields.optional_choice("type", &["oidc", "local", "anonymous"], diagnostics);
-    if let (Some(choice), Some(entry)) = (choice, kind)
-        && choice.value != "anonymous"
-    {
-        let why = match choice.value {
-            "oidc" => "tokens of callers would not be checked",
-            _ => "callers would not be identified",
-        };
-        let path = format!("incomingAuth.type: {}", choice.value);
-        diagnostics.push(keys::refused(entry, &path, why));
-    }
-    // Only `type: oidc` uses it, which is refused above.
-    fields.entry("oidc");
-    if let Some(entry) = fields.entry("authz")
-        && !entry.value.is_null()
-    {
-        let none = entry
-            .value
-            .get("type")
-            .and_then(|node| node.as_text().cloned());
-        if none.is_none_or(|kind| kind != "none") {
-            let why = "callers would not be authorised";
-            diagnostics.push(keys::refused(entry, "incomingAuth.authz", why));
-        }
-    }
-    fields.finish(diagnostics);
-}
 
 /// Strategies with their block, in the words of the file.
 const STRATEGIES: [&str; 7] = [

@@ -27,6 +27,11 @@ fn seen(outcome: &Outcome, file: &str) -> String {
             "{}{:?}{:?}{:?}",
             server.name, server.expose, server.aggregation, server.names
         );
+        let mut access = server.access.clone();
+        if let Some(oidc) = access.as_mut().and_then(|access| access.oidc.as_mut()) {
+            oidc.place = onecall_source::Place::path("", "");
+        }
+        let _ = write!(text, "{access:?}");
         for backend in &server.backends {
             let _ = write!(
                 text,
@@ -106,6 +111,9 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "limits"
         | "backend of onecall.yaml"
         | "auth of a backend"
+        | "auth"
+        | "token of a caller"
+        | "oidc"
         | "mcp.json"
         | "server of mcp.json"
         | "workflow file"
@@ -120,6 +128,7 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "output of a workflow file" => own.to_owned(),
         "ToolHive configuration"
         | "incomingAuth"
+        | "oidc of incomingAuth"
         | "outgoingAuth"
         | "strategy"
         | "headerInjection"

@@ -19,6 +19,7 @@ pub(crate) struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     address: SocketAddr,
     session: Option<String>,
+    token: Option<String>,
     next_id: i64,
 }
 
@@ -37,7 +38,16 @@ impl Http {
             client: Client::builder(TokioExecutor::new()).build_http(),
             address,
             session: None,
+            token: None,
             next_id: 0,
+        }
+    }
+
+    /// A client that shows this token with every request.
+    pub(crate) fn with_token(address: SocketAddr, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
+            ..Self::new(address)
         }
     }
 
@@ -59,6 +69,9 @@ impl Http {
             .uri(format!("http://{}{path}", self.address));
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
         }
         let request = request.body(Full::new(body.into())).unwrap();
         let sent = tokio::time::timeout(PATIENCE, self.client.request(request)).await;

@@ -1,12 +1,15 @@
 //! The gateway as its clients see it: over HTTP and stdio, in both eras, against real backends.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
+mod access;
 mod backend_questions;
 mod client;
 mod http_legacy;
 mod http_modern;
 mod large;
+mod owners;
 mod passing;
+mod provider;
 mod questions;
 mod refusals;
 mod reload;

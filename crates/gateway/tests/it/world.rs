@@ -1,11 +1,13 @@
 //! What the tests of this binary share: a runtime with hand-made workflows, and a gateway in front of it.
 
+use onecall_config::Input;
 use onecall_config::settings::{Aggregation, Backend, Server, Session, Strategy, Transport};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Filter, Phase};
-use onecall_gateway::{HttpOptions, Mount, serve_http};
+use onecall_gateway::{Access, HttpOptions, Mount, serve_http};
 use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
+use onecall_source::SourceMap;
 use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
 use onecall_workflow::policy::{self, Durability};
 use onecall_workflow::step::{Action, Ask, Call, Reading, Shape, Step};
@@ -189,6 +191,27 @@ pub(crate) fn server() -> Server {
     }
 }
 
+/// What a ToolHive configuration says, over the demo backend.
+pub(crate) fn configured(tools: &str) -> Server {
+    let text = format!(
+        "name: test\nbackends:\n- {{name: demo, command: '{}', args: [demo]}}\ncompositeTools:\n{tools}",
+        backend_program()
+    );
+    let mut sources = SourceMap::new();
+    let source = sources.add("test.yaml", text);
+    let input = Input {
+        source,
+        named: true,
+    };
+    let options = onecall_config::Options {
+        environment: &|_| None,
+        compat: onecall_config::Compat::Page,
+    };
+    let (settings, faults) = onecall_config::read(&sources, &[input], &options);
+    let mut settings = settings.unwrap_or_else(|| panic!("{faults:?}"));
+    settings.servers.remove(0)
+}
+
 async fn runtime_on(store: &MemoryStore) -> Runtime {
     started(server(), store).await
 }
@@ -244,18 +267,32 @@ impl World {
         Self::serve(runtime_on(store).await, |_| {}).await
     }
 
+    /// A gateway that asks its callers who they are.
+    pub(crate) async fn guarded(server: Server, access: Access) -> Self {
+        let runtime = started(server, &MemoryStore::default()).await;
+        let mount = Mount {
+            access: Some(access),
+            ..Mount::root(runtime)
+        };
+        Self::mounted(mount, |_| {}).await
+    }
+
     async fn serve(runtime: Runtime, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        Self::mounted(Mount::root(runtime), adjust).await
+    }
+
+    async fn mounted(mount: Mount, adjust: impl FnOnce(&mut HttpOptions)) -> Self {
+        let runtime = mount.runtime.clone();
         let stop = CancellationToken::new();
         let (ready, address) = tokio::sync::oneshot::channel();
         let mut options = HttpOptions::new("127.0.0.1", 0, "1.2.3");
         adjust(&mut options);
         let serving = {
-            let (runtime, stop) = (runtime.clone(), stop.clone());
+            let stop = stop.clone();
             tokio::spawn(async move {
                 let ready = |address| ready.send(address).unwrap();
-                serve_http(vec![Mount::root(runtime)], options, stop, ready)
-                    .await
-                    .unwrap();
+                let served = serve_http(vec![mount], options, stop, ready);
+                served.await.unwrap();
             })
         };
         Self {

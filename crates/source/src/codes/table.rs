@@ -112,4 +112,5 @@ super::codes! {
     UNKNOWN_KIND = "WF611", "unknown kind of resource", "A resource is of a kind that is not read.";
     UNKNOWN_BACKEND = "WF612", "unknown backend", "A key refers to a backend that is not configured.";
     AGGREGATION = "WF613", "aggregation is incomplete", "The way names of tools are made unique lacks what it needs.";
+    ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
 }

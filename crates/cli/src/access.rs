@@ -1,0 +1,79 @@
+//! Who may call, as the gateway takes it: tokens that lie in files are read here.
+
+use anyhow::{Context, bail};
+use onecall_config::settings::{self, Settings, TokenText};
+use onecall_gateway::{AccessOptions, BearerToken, OidcOptions};
+use std::fs::File;
+use std::io::Read as _;
+
+/// Limit: a file that holds a token, in bytes.
+const FILE_BYTES_MAX: u64 = 16 * 1024;
+
+/// Limit: shorter tokens can be guessed.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// What the configuration says of callers.
+pub(crate) fn options(access: &settings::Access) -> anyhow::Result<AccessOptions> {
+    let mut tokens = Vec::with_capacity(access.tokens.len());
+    for own in &access.tokens {
+        let token = match &own.text {
+            TokenText::Stated(token) => token.clone(),
+            TokenText::File(path) => read(path)?,
+        };
+        if tokens
+            .iter()
+            .any(|earlier: &BearerToken| earlier.token == token)
+        {
+            bail!("`{}` has the token of another principal", own.principal);
+        }
+        tokens.push(BearerToken {
+            principal: own.principal.clone(),
+            token,
+        });
+    }
+    let oidc = access.oidc.as_ref().map(|own| OidcOptions {
+        issuer: own.issuer.clone(),
+        audience: own.audience.clone(),
+        jwks_url: own.jwks_url.clone(),
+        resource: own.resource.clone(),
+        algorithms: own.algorithms.clone(),
+        leeway: own.leeway,
+        scopes: own.scopes.clone(),
+        offered_scopes: own.offered_scopes.clone(),
+        principal_claim: own
+            .principal_claim
+            .clone()
+            .unwrap_or_else(|| "sub".to_owned()),
+        allows_http: own.allows_http,
+    });
+    Ok(AccessOptions { tokens, oidc })
+}
+
+/// The files that hold tokens, so that a change of one is seen.
+pub(crate) fn files(settings: &Settings) -> impl Iterator<Item = &str> {
+    let accesses = settings
+        .servers
+        .iter()
+        .filter_map(|own| own.access.as_ref());
+    let tokens = accesses.flat_map(|access| &access.tokens);
+    tokens.filter_map(|own| match &own.text {
+        TokenText::File(path) => Some(path.as_str()),
+        TokenText::Stated(_) => None,
+    })
+}
+
+/// A token that stands alone in its file.
+fn read(path: &str) -> anyhow::Result<String> {
+    let unread = || format!("cannot read the token in `{path}`");
+    let mut text = String::new();
+    let file = File::open(path).with_context(unread)?;
+    let mut file = file.take(FILE_BYTES_MAX);
+    file.read_to_string(&mut text).with_context(unread)?;
+    let token = text.trim();
+    if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        bail!(
+            "`{path}` holds no token: it takes one word of at least {TOKEN_BYTES_MIN} characters"
+        );
+    }
+    Ok(token.to_owned())
+}

@@ -13,15 +13,15 @@ use form::escape;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use http::{HeaderMap, StatusCode};
 use onecall_engine::event::AnswerAction;
-use onecall_engine::identity::RunId;
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_runtime::ahead::Ahead;
 use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
 use onecall_runtime::runs::Asked;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;\
-color:#222;background:#fff}h1{font-size:1.3rem}dl{display:grid;grid-template-columns:auto 1fr;gap:.2rem 1rem;\
+color:#222;background:#fff}h1{font-size:1.3rem}h2{font-size:1rem}pre{white-space:pre-wrap;overflow-wrap:anywhere}dd{overflow-wrap:anywhere}dl{display:grid;grid-template-columns:auto 1fr;gap:.2rem 1rem;\
 color:#555}dd{margin:0}label,legend{font-weight:600}input:not([type=checkbox]),select,textarea{display:block;\
 width:100%;box-sizing:border-box;padding:.4rem;font:inherit}fieldset{border:1px solid #ccc}p.note{color:#555;\
 font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}.fault{color:#a00}\
@@ -37,10 +37,7 @@ pub(crate) async fn show(
         return gone();
     };
     match question(&shared, &link).await {
-        Ok(question) => {
-            let body = question_page(&shared, &link, &question, None);
-            page(StatusCode::OK, &body)
-        }
+        Ok(question) => question_page(StatusCode::OK, &shared, &link, &question, None).await,
         Err(refusal) => refusal,
     }
 }
@@ -63,8 +60,8 @@ pub(crate) async fn take(
         Ok(given) => given,
         Err(Refusal::Page(response)) => return *response,
         Err(Refusal::Fault(question, fault)) => {
-            let body = question_page(&shared, &link, &question, Some(&fault));
-            return page(StatusCode::UNPROCESSABLE_ENTITY, &body);
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return question_page(status, &shared, &link, &question, Some(&fault)).await;
         }
     };
     let run = RunId::new(link.run.as_str());
@@ -186,13 +183,19 @@ fn gone() -> Response {
     notice(StatusCode::NOT_FOUND, text)
 }
 
-fn question_page(
+/// The question, who asks it, what follows from it, and the form.
+async fn question_page(
+    status: StatusCode,
     shared: &Shared,
     link: &AnswerLink,
     question: &Asked,
     fault: Option<&str>,
-) -> String {
-    let server = shared.server_info["name"].as_str().unwrap_or_default();
+) -> Response {
+    let run = RunId::new(link.run.as_str());
+    let ahead = match shared.runtime.ahead(&run, &link.step).await {
+        Ok(ahead) => ahead,
+        Err(error) => return refused(&AnswerError::Look(error)),
+    };
     let mut body = format!("<h1>{}</h1>", escape(&question.message));
     if let Some(url) = &question.url {
         let url = escape(url);
@@ -201,19 +204,7 @@ fn question_page(
             "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
         );
     }
-    let left = Duration::from_secs(link.expires.saturating_sub(seal::now()));
-    let hours = left.as_secs().div_ceil(3600);
-    let rows = [
-        ("Asked by", server.to_owned()),
-        ("Run", link.run.clone()),
-        ("Step", link.step.clone()),
-        ("Link expires in", format!("{hours} h")),
-    ];
-    body.push_str("<dl>");
-    for (name, value) in rows {
-        let _ = write!(body, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
-    }
-    body.push_str("</dl>");
+    body.push_str(&who_asks(shared, link, &ahead));
     if let Some(fault) = fault {
         let _ = write!(
             body,
@@ -228,7 +219,45 @@ fn question_page(
          <button name=\"action\" value=\"decline\" formnovalidate>Decline</button>\
          <button name=\"action\" value=\"cancel\" formnovalidate>Cancel</button></p></form>",
     );
-    body
+    body.push_str(&what_follows(&ahead));
+    page(status, &body)
+}
+
+fn who_asks(shared: &Shared, link: &AnswerLink, ahead: &Ahead) -> String {
+    let server = shared.server_info["name"].as_str().unwrap_or_default();
+    let caller = ahead.principal.as_deref().unwrap_or("nobody in particular");
+    let expires = Timestamp::from_micros(link.expires.saturating_mul(1_000_000));
+    let rows = [
+        ("Server", server.to_owned()),
+        ("Workflow", ahead.workflow.clone()),
+        ("Called by", caller.to_owned()),
+        ("Called at", ahead.since.to_rfc3339()),
+        ("Called with", ahead.input.to_string()),
+        ("Run", link.run.clone()),
+        ("Step", link.step.clone()),
+        ("Link expires", expires.to_rfc3339()),
+    ];
+    let mut list = "<dl>".to_owned();
+    for (name, value) in rows {
+        let _ = write!(list, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+    }
+    list.push_str("</dl>");
+    list
+}
+
+/// The steps still to come, with their tools and arguments.
+fn what_follows(ahead: &Ahead) -> String {
+    if ahead.steps.is_empty() {
+        return "<p class=\"note\">No step of the run follows.</p>".to_owned();
+    }
+    let mut text = "<h2>What runs next</h2>".to_owned();
+    for step in &ahead.steps {
+        let _ = write!(text, "<pre>{}</pre>", escape(step));
+    }
+    if ahead.more > 0 {
+        let _ = write!(text, "<p class=\"note\">And {} more steps.</p>", ahead.more);
+    }
+    text
 }
 
 fn notice(status: StatusCode, text: &str) -> Response {

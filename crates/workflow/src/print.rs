@@ -32,12 +32,23 @@ pub fn print(workflow: &Workflow) -> String {
         }
         run(page, &workflow.policy);
         for step in &workflow.steps {
-            page.line(format_args!("step {}", step.name));
-            page.inside(|page| print_step(page, step));
+            whole_step(page, step);
         }
         output(page, &workflow.output);
     });
     page.text
+}
+
+/// One step of the printed form.
+pub fn step(step: &Step) -> String {
+    let mut page = Page::default();
+    whole_step(&mut page, step);
+    page.text
+}
+
+fn whole_step(page: &mut Page, step: &Step) {
+    page.line(format_args!("step {}", step.name));
+    page.inside(|page| print_step(page, step));
 }
 
 /// Text with an indent.

@@ -1,7 +1,7 @@
 //! Two principals on one server: what one of them started does not exist for the other.
 
 use crate::client::Http;
-use crate::world::{World, server};
+use crate::world::{World, configured, server};
 use http::{Method, StatusCode};
 use onecall_gateway::{Access, AccessOptions, BearerToken};
 use serde_json::{Value, json};
@@ -177,5 +177,47 @@ async fn the_same_key_of_two_owners_names_two_runs() {
     }
     assert_eq!(runs[0], runs[2]);
     assert_ne!(runs[0], runs[1]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_page_says_who_asks_and_what_runs_next() {
+    let tools = "
+- name: publish
+  description: Publishes after a person has seen it
+  parameters: {type: object, properties: {text: {type: string}, key: {type: string, format: password}}}
+  steps:
+  - {id: look, tool: demo_echo, arguments: {text: done before}}
+  - {id: sure, type: elicitation, message: 'Publish <b>?', dependsOn: [look]}
+  - {id: write, tool: demo_append, arguments: {text: '{{ .params.text }}!'}, dependsOn: [sure]}
+";
+    let world = two_owners(configured(tools)).await;
+    let mut ada = Http::with_token(world.address, ADA);
+    let arguments = json!({ "text": "<i>hello</i>", "key": "hunter22-secret" });
+    let call = json!({ "name": "publish", "arguments": arguments });
+    let pending = ada.modern_result("tools/call", call).await;
+    let text = pending["content"][0]["text"].as_str().unwrap();
+    let (_, rest) = text.split_once(&world.address.to_string()).unwrap();
+    let path = rest.split_whitespace().next().unwrap();
+    let browser = Http::new(world.address);
+    let page = browser.send(Method::GET, path, &[], "").await;
+    assert_eq!(page.status, StatusCode::OK);
+    let page = page.text().await;
+    let shown = [
+        "Publish &lt;b&gt;?",
+        "<dt>Workflow</dt><dd>publish</dd>",
+        "<dt>Called by</dt><dd>ada</dd>",
+        "&lt;i&gt;hello&lt;/i&gt;",
+        "<dt>Link expires</dt><dd>20",
+        "step write",
+        "demo_append",
+        "{{ .params.text }}!",
+    ];
+    for text in shown {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    for text in ["done before", "hunter22-secret", "<script", "<i>hello"] {
+        assert!(!page.contains(text), "{text}: {page}");
+    }
     world.end().await;
 }

@@ -133,6 +133,7 @@ async fn call(runtime: &Runtime, request: Request, trace: Option<&Path>) -> anyh
     }
     match runtime.call(request).await {
         Reply::Result(result) => print_result(&result),
+        Reply::Passed(result) => print_result(&Value::Object(result.parse()?.into_object())),
         Reply::Started(handle) => {
             let run = handle.id.clone();
             let exit = follow(runtime, handle).await?;

@@ -8,6 +8,7 @@ mod trace;
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
 use crate::input::read_text;
+use crate::limits::STDIN_BYTES_MAX;
 use crate::progress::{self, Progress};
 use crate::terminal::{self, Terminal};
 use crate::{print, values, wire};
@@ -21,9 +22,6 @@ use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Limit: bytes of arguments read from stdin.
-const STDIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let words = Words::split(&args.words)?;

@@ -64,9 +64,10 @@ impl FileArgs {
 
     /// Leaves only the server that the flag names.
     pub(crate) fn pick(&self, loaded: &mut Loaded) -> anyhow::Result<()> {
-        let (Some(wanted), Some(settings)) = (&self.server, &mut loaded.settings) else {
+        let Some(wanted) = &self.server else {
             return Ok(());
         };
+        let settings = &mut loaded.settings;
         let names: Vec<String> = settings
             .servers
             .iter()

@@ -9,7 +9,6 @@ mod demo_files;
 mod exit;
 mod files;
 mod input;
-mod limits;
 mod print;
 mod progress;
 mod reload;

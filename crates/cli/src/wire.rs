@@ -36,7 +36,8 @@ const SEAL_KEY: &str = "ONECALL_SEAL_KEY";
 /// Everything the paths say.
 pub(crate) struct Loaded {
     pub(crate) sources: SourceMap,
-    pub(crate) settings: Option<Settings>,
+    /// Complete only where no diagnostic is an error; see `sound`.
+    pub(crate) settings: Settings,
     pub(crate) diagnostics: Diagnostics,
     /// The files as they were read.
     pub(crate) stamp: Stamp,
@@ -46,13 +47,12 @@ impl Loaded {
     /// What the paths say, once it is reported and sound. `None` when something in them is an error.
     pub(crate) fn sound(self) -> Option<Settings> {
         report(&self);
-        self.settings.filter(|_| !self.diagnostics.has_errors())
+        (!self.diagnostics.has_errors()).then_some(self.settings)
     }
 
     /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
     pub(crate) fn name_for_desktops(&mut self) {
-        let settings = self.settings.iter_mut();
-        for server in settings.flat_map(|settings| &mut settings.servers) {
+        for server in &mut self.settings.servers {
             let prefix = &mut server.names.prefix;
             prefix.get_or_insert_with(|| Names::PLAIN.to_owned());
         }
@@ -78,11 +78,7 @@ pub(crate) fn load_url(url: &str) -> Loaded {
         named: true,
     });
     let mut loaded = understand(collected, Compat::Page);
-    for server in loaded
-        .settings
-        .iter_mut()
-        .flat_map(|settings| &mut settings.servers)
-    {
+    for server in &mut loaded.settings.servers {
         server.aggregation.strategy = Strategy::Priority { order: Vec::new() };
     }
     loaded
@@ -97,14 +93,16 @@ pub(crate) fn understand(collected: sources::Collected, compat: Compat) -> Loade
         compat,
     };
     let (mut settings, faults) =
-        onecall_config::read(&collected.sources, &collected.inputs, &options);
+        onecall_config::survey(&collected.sources, &collected.inputs, &options);
+    // A file that could not be read may have given backends.
+    settings.lacks_backends |= diagnostics.has_errors();
     diagnostics.append(faults);
-    if let (Some(file), Some(settings)) = (&collected.lock, &mut settings) {
-        diagnostics.extend(apply_lock(file, settings));
+    if let Some(file) = &collected.lock {
+        diagnostics.extend(apply_lock(file, &mut settings));
     }
     diagnostics.sort();
     let mut stamp = collected.stamp;
-    for path in settings.iter().flat_map(access::files) {
+    for path in access::files(&settings) {
         stamp.add(Path::new(path));
     }
     Loaded {

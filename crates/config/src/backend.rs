@@ -28,8 +28,10 @@ impl Reader<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<Transport> {
         let kind = fields.optional_choice(kind_key, &TRANSPORTS, diagnostics);
+        let before = diagnostics.error_count();
         let command = command(fields, diagnostics);
         let url = fields.optional_string("url", diagnostics);
+        let is_told = diagnostics.error_count() > before;
         let more = fields.string_sequence("args", diagnostics);
         let env = self.pairs(fields, "env", diagnostics);
         let cwd = fields.optional_string("cwd", diagnostics);
@@ -70,7 +72,9 @@ impl Reader<'_> {
                 None
             }
             (None, None) => {
-                diagnostics.push(no_way(fields.node()));
+                if !is_told {
+                    diagnostics.push(no_way(fields.node()));
+                }
                 None
             }
         }
@@ -83,16 +87,16 @@ impl Reader<'_> {
         fields: &mut Fields<'_>,
         kind_key: &'static str,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Backend> {
+    ) -> Backend {
         let transport = self.transport(fields, kind_key, diagnostics);
         let session = fields.optional_choice("session", SESSIONS, diagnostics);
         let timeout = read_duration(fields, "timeout", diagnostics);
         let in_flight = fields.optional_integer("max_in_flight", 1..=10_000, diagnostics);
         let eager = fields.optional_bool("eager", diagnostics);
         check_name(name, diagnostics);
-        Some(Backend {
+        Backend {
             name: BackendName::from(name.as_str()),
-            transport: transport?,
+            transport: transport.unwrap_or_else(Transport::unreadable),
             timeout: timeout.map(|timeout| timeout.value),
             max_in_flight: in_flight.and_then(|count| usize::try_from(count.value).ok()),
             eager: eager.is_some_and(|eager| eager.value),
@@ -103,7 +107,7 @@ impl Reader<'_> {
             tokens: None,
             health: Health::default(),
             place: name.place().clone(),
-        })
+        }
     }
 
     fn pairs(

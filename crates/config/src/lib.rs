@@ -8,7 +8,6 @@ mod backend;
 mod backend_auth;
 pub mod key_table;
 mod keys;
-mod limits;
 mod mcp_servers;
 mod onecall;
 mod portability;
@@ -25,5 +24,5 @@ mod workloads;
 
 pub use onecall_dialects::mcptest::Compat;
 pub use portability::portability;
-pub use read::{Input, Options, read, references};
+pub use read::{Input, Options, read, references, survey};
 pub use substitute::Environment;

@@ -15,13 +15,14 @@ pub(crate) fn read(
     let mut backends = Vec::new();
     for entry in fields.mapping("mcpServers", diagnostics) {
         let Some(mut own) = Fields::read(&entry.value, "an MCP server", diagnostics) else {
+            backends.push(Backend::unreadable(&entry.key));
             continue;
         };
         let disabled = own.optional_bool("disabled", diagnostics);
         let backend = reader.backend(&entry.key, &mut own, "type", diagnostics);
         warn_of_rest(&mut own, "mcpServers.*.", diagnostics);
         if !disabled.is_some_and(|disabled| disabled.value) {
-            backends.extend(backend);
+            backends.push(backend);
         }
     }
     warn_of_rest(&mut fields, "", diagnostics);

@@ -1,7 +1,6 @@
 //! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
 
 use crate::backend::Reader;
-use crate::limits::{PREFIX_CHARACTERS_MAX, RESULT_BYTES_MAX};
 use crate::settings::{Access, Backend, Compositions, Expose, Limits};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -31,15 +30,15 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     };
     for entry in fields.mapping("backends", diagnostics) {
         let Some(mut own) = Fields::read(&entry.value, "a backend", diagnostics) else {
+            read.backends.push(Backend::unreadable(&entry.key));
             continue;
         };
         let mut backend = reader.backend(&entry.key, &mut own, "transport", diagnostics);
-        let auth = own.optional_fields("auth", diagnostics);
-        if let (Some(auth), Some(backend)) = (auth, &mut backend) {
-            reader.auth(auth, backend, diagnostics);
+        if let Some(auth) = own.optional_fields("auth", diagnostics) {
+            reader.auth(auth, &mut backend, diagnostics);
         }
         own.finish(diagnostics);
-        read.backends.extend(backend);
+        read.backends.push(backend);
     }
     // The caller follows these paths; here they only have to be texts.
     fields.string_sequence("workflows", diagnostics);
@@ -83,6 +82,9 @@ fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<S
     prefix.map(ToString::to_string)
 }
 
+/// Limit: characters of a prefix; a name of a workflow must fit behind it.
+const PREFIX_CHARACTERS_MAX: usize = 64;
+
 /// A prefix becomes part of the names of tools, so it is held to what those may have.
 fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
@@ -98,6 +100,9 @@ fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
         .help("use at most 64 letters, digits, `_`, `-`, `.` and `:`, such as `flow_`");
     Some(fault)
 }
+
+/// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
+pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
 fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits {
     let mut read = |key, most| {

@@ -18,13 +18,13 @@ use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
-    Diagnostic, Diagnostics, Document, Node, Severity, SourceId, SourceMap, Span, Text, codes,
-    parse,
+    Diagnostic, Diagnostics, Document, Node, Place, Severity, SourceId, SourceMap, Span, Text,
+    codes, parse,
 };
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::step::{Action, Step};
-use onecall_workflow::workflow::Workflow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file to read.
@@ -55,17 +55,31 @@ pub fn read(
     inputs: &[Input],
     options: &Options<'_>,
 ) -> (Option<Settings>, Diagnostics) {
-    let mut diagnostics = Diagnostics::new();
-    let documents = parse_all(sources, inputs, &mut diagnostics);
-    let (mut settings, definitions) = assemble(documents, options, &mut diagnostics);
-    let left = definitions
-        .into_iter()
-        .filter(|own| own.referenced_by.is_empty());
-    let left = left.filter_map(|own| own.workflow);
-    settings.unpublished.extend(left);
-    diagnostics.sort();
+    let (settings, diagnostics) = survey(sources, inputs, options);
     let sound = !diagnostics.has_errors();
     (sound.then_some(settings), diagnostics)
+}
+
+/// As `read`, for checks that go on: what could be read of the files, though nothing may be served or called from
+/// it when something in them is an error.
+pub fn survey(
+    sources: &SourceMap,
+    inputs: &[Input],
+    options: &Options<'_>,
+) -> (Settings, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let documents = parse_all(sources, inputs, &mut diagnostics);
+    let lacks_backends = lacks_backends(&documents, &diagnostics);
+    let (mut settings, definitions) = assemble(documents, options, &mut diagnostics);
+    settings.lacks_backends = lacks_backends;
+    for definition in definitions {
+        match definition.built {
+            Some(built) if definition.referenced_by.is_empty() => settings.add_unpublished(built),
+            Some(_) | None => {}
+        }
+    }
+    diagnostics.sort();
+    (settings, diagnostics)
 }
 
 /// Everything but the decision whether it may be used. A document is dropped as soon as it has been read, since
@@ -152,6 +166,7 @@ pub fn references(sources: &SourceMap, source: SourceId) -> Vec<Text> {
 pub(crate) struct Found {
     pub(crate) document: Document,
     pub(crate) kind: Kind,
+    source: SourceId,
     directory: String,
 }
 
@@ -173,6 +188,17 @@ const OURS: [&str; 5] = [
     "compositions:",
 ];
 
+/// Whether a file that could not be parsed to its end may have given backends.
+fn lacks_backends(documents: &[Found], faults: &Diagnostics) -> bool {
+    let is_cut = |found: &Found| found.kind != Kind::Workflow && !found.document.root.is_complete();
+    let is_recognised = |fault: &Diagnostic| {
+        let span = fault.place().and_then(Place::span);
+        span.is_some_and(|span| documents.iter().any(|found| found.source == span.source))
+    };
+    let mut errors = faults.iter().filter(|fault| fault.is_error());
+    documents.iter().any(is_cut) || errors.any(|fault| !is_recognised(fault))
+}
+
 fn as_warning(fault: Diagnostic) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -189,9 +215,21 @@ pub(crate) fn parse_all(
     for input in inputs {
         let name = sources.get(input.source).name();
         let (documents, faults) = parse(sources, input.source);
-        let recognised = documents
-            .iter()
-            .any(|document| detect(document, name).is_some());
+        let is_known = |document: &Document| detect(document, name).is_some();
+        let recognised = documents.iter().any(is_known);
+        if recognised || !faults.has_errors() {
+            let what = if recognised { "a document of " } else { "" };
+            let strangers = documents.iter().filter(|document| !is_known(document));
+            let strangers = strangers.map(|document| unrecognised(&head(document), what, name));
+            let start = Place::from(Span::new(input.source, 0, 0));
+            let none = documents.is_empty().then(|| unrecognised(&start, "", name));
+            if input.named {
+                diagnostics.extend(strangers.chain(none));
+            } else if recognised {
+                // What stands beside a document of ours was meant for us.
+                diagnostics.extend(strangers.map(as_warning));
+            }
+        }
         let text = sources.get(input.source).text();
         if input.named || recognised || OURS.iter().any(|word| text.contains(word)) {
             diagnostics.append(faults);
@@ -204,15 +242,13 @@ pub(crate) fn parse_all(
                     .map(as_warning),
             );
         }
-        if input.named && !recognised && !diagnostics.has_errors() {
-            diagnostics.push(unrecognised(input.source, name));
-        }
         let directory = name.rsplit_once(['/', '\\']).map_or("", |(path, _)| path);
         for document in documents {
             if let Some(kind) = detect(&document, name) {
                 all.push(Found {
                     document,
                     kind,
+                    source: input.source,
                     directory: directory.to_owned(),
                 });
             }
@@ -221,12 +257,21 @@ pub(crate) fn parse_all(
     all
 }
 
-fn unrecognised(source: SourceId, name: &str) -> Diagnostic {
+/// Its first key, where it has one.
+fn head(document: &Document) -> Place {
+    let first = document.root.as_mapping().and_then(<[_]>::first);
+    first
+        .map_or(&document.root.place, |entry| entry.key.place())
+        .clone()
+}
+
+/// `what` stands before the name of the file.
+fn unrecognised(place: &Place, what: &str, name: &str) -> Diagnostic {
     Diagnostic::error(
         codes::UNRECOGNISED,
-        format!("`{name}` is none of the files that are read"),
+        format!("{what}`{name}` is none of the files that are read"),
     )
-    .label(Span::new(source, 0, 0), "what is this?")
+    .label(place, "what is this?")
     .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, a suite `compositions`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`")
 }
 
@@ -240,12 +285,12 @@ struct Merged {
     templates: GoOptions,
     limits: Limits,
     /// Workflows that clients are not shown.
-    unpublished: Vec<Workflow>,
+    unpublished: Vec<Built>,
     /// Compositions that are published though they do not say so.
     exposed: Compositions,
     /// Environment variables that compositions may read.
     readable: BTreeSet<String>,
-    compositions: Vec<Workflow>,
+    compositions: Vec<Built>,
     /// The names of the workflows of the server.
     taken: Taken,
     workloads: Vec<Workloads>,
@@ -282,13 +327,13 @@ impl Merged {
     fn add_suite(&mut self, own: Suite, diagnostics: &mut Diagnostics) {
         self.server.backends.extend(own.backends);
         for composition in own.compositions {
-            let workflow = composition.workflow;
-            if composition.is_published || self.exposed.publish(workflow.name.as_str()) {
-                let name = workflow.name.as_str();
-                self.taken.add(name, &workflow.place, diagnostics);
-                self.server.workflows.push(workflow);
+            let built = composition.built;
+            let (name, place) = (built.name().as_str(), built.place());
+            if composition.is_published || self.exposed.publish(name) {
+                self.taken.add(name, place, diagnostics);
+                self.server.add(built);
             } else {
-                self.compositions.push(workflow);
+                self.compositions.push(built);
             }
         }
     }
@@ -311,7 +356,9 @@ impl Merged {
         self.server.backends.extend(own.backends);
         own.workloads.apply(&mut self.server.backends[others..]);
         self.workloads.push(own.workloads);
-        self.server.workflows.extend(own.workflows);
+        for built in own.workflows {
+            self.server.add(built);
+        }
         for name in &own.names {
             self.taken.add(name, name.place(), diagnostics);
         }
@@ -331,11 +378,11 @@ impl Merged {
         }
         match native::read(root, diagnostics) {
             Some(own) if own.exposed => {
-                let name = own.workflow.name.as_str().to_owned();
+                let name = own.built.name().as_str().to_owned();
                 self.server.names.prefixed.insert(name);
-                self.server.workflows.push(own.workflow);
+                self.server.add(own.built);
             }
-            Some(own) => self.unpublished.push(own.workflow),
+            Some(own) => self.unpublished.push(own.built),
             None => {}
         }
     }
@@ -352,7 +399,7 @@ impl Merged {
         if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }
-        if servers.is_empty() || is_named || !self.server.workflows.is_empty() {
+        if servers.is_empty() || is_named || self.server.steps().next().is_some() {
             servers.insert(0, self.server);
         }
         for server in &mut servers {
@@ -367,19 +414,23 @@ impl Merged {
         for server in &servers {
             check_backends(&server.backends, diagnostics);
             if self.durability == Some(Durability::None) {
-                for workflow in &server.workflows {
-                    check_questions(workflow, diagnostics);
-                }
+                check_questions(server, diagnostics);
             }
         }
-        Settings {
+        let mut settings = Settings {
             servers,
             store: self.store,
             durability: self.durability,
             limits: self.limits,
-            unpublished: self.unpublished,
-            compositions: self.compositions,
+            ..Settings::default()
+        };
+        for built in self.unpublished {
+            settings.add_unpublished(built);
         }
+        for built in self.compositions {
+            settings.add_composition(built);
+        }
+        settings
     }
 }
 
@@ -403,9 +454,9 @@ fn check_backends(backends: &[Backend], diagnostics: &mut Diagnostics) {
     }
 }
 
-fn check_questions(workflow: &Workflow, diagnostics: &mut Diagnostics) {
+fn check_questions(server: &Server, diagnostics: &mut Diagnostics) {
     let asks = |step: &&Step| matches!(step.action, Action::Ask(_));
-    for step in workflow.steps.iter().filter(asks) {
+    for step in server.steps().filter(asks) {
         diagnostics.push(
             Diagnostic::error(
                 codes::QUESTION_NOT_STORED,

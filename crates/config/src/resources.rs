@@ -20,8 +20,8 @@ use backends::Member;
 use external_auth::ExternalAuths;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes, suggest};
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
-use onecall_workflow::workflow::Workflow;
 use outgoing::Outgoing;
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) struct Definition {
     pub(crate) namespace: String,
     /// The name of its tool, whether the rest could be read or not.
     pub(crate) tool_name: Option<Text>,
-    pub(crate) workflow: Option<Workflow>,
+    pub(crate) built: Option<Built>,
     pub(crate) referenced_by: Vec<String>,
 }
 
@@ -178,12 +178,12 @@ fn definition(
     let name = resource.name?.clone();
     let spec = resource.spec(diagnostics);
     let tool_name = spec.and_then(|spec| spec.get("name")?.as_text());
-    let workflow = spec.and_then(|spec| dialect::read(spec, &options, diagnostics));
+    let built = spec.and_then(|spec| dialect::read(spec, &options, diagnostics));
     Some(Definition {
         tool_name: tool_name.cloned(),
         name,
         namespace: resource.namespace.clone(),
-        workflow,
+        built,
         referenced_by: Vec::new(),
     })
 }
@@ -212,7 +212,9 @@ pub(crate) fn publish(
                 server.taken.add(name, name.place(), diagnostics);
             }
             definition.referenced_by.push(server.server.name.clone());
-            server.server.workflows.extend(definition.workflow.clone());
+            if let Some(built) = &definition.built {
+                server.server.add(built.clone());
+            }
             continue;
         }
         let names = definitions.iter().filter(|own| own.namespace == namespace);

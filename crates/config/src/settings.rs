@@ -1,9 +1,11 @@
 //! Configuration as used: complete and checked. How each file writes it is left to the modules that read them.
 
-use onecall_source::Place;
+use onecall_source::{Place, Text};
+use onecall_workflow::draft::{Built, Draft};
 use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::policy::Durability;
+use onecall_workflow::step::Step;
 use onecall_workflow::workflow::{Annotations, Workflow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,13 +23,36 @@ pub struct Settings {
     pub unpublished: Vec<Workflow>,
     /// Compositions that are not published: they can be called by command and tested.
     pub compositions: Vec<Workflow>,
+    /// Workflows with faults that no server would publish.
+    pub unpublished_drafts: Vec<Draft>,
+    /// A file that may give backends could not be parsed to its end, so not all of them are known.
+    pub lacks_backends: bool,
 }
 
 impl Settings {
+    pub(crate) fn add_unpublished(&mut self, built: Built) {
+        match built {
+            Built::Sound(workflow) => self.unpublished.push(workflow),
+            Built::Faulty(draft) => self.unpublished_drafts.push(draft),
+        }
+    }
+
+    pub(crate) fn add_composition(&mut self, built: Built) {
+        match built {
+            Built::Sound(workflow) => self.compositions.push(workflow),
+            Built::Faulty(draft) => self.unpublished_drafts.push(draft),
+        }
+    }
+
     /// Every workflow of the files, published or not.
     pub fn workflows(&self) -> impl Iterator<Item = &Workflow> {
         let published = self.servers.iter().flat_map(|server| &server.workflows);
-        published.chain(&self.unpublished).chain(&self.compositions)
+        published.chain(self.beside())
+    }
+
+    /// Workflows that no server publishes.
+    pub fn beside(&self) -> impl Iterator<Item = &Workflow> {
+        self.unpublished.iter().chain(&self.compositions)
     }
 }
 
@@ -83,6 +108,8 @@ pub struct Server {
     pub name: String,
     pub backends: Vec<Backend>,
     pub workflows: Vec<Workflow>,
+    /// Workflows with faults, for the checks alone.
+    pub drafts: Vec<Draft>,
     pub aggregation: Aggregation,
     pub expose: Expose,
     pub limits: Limits,
@@ -146,6 +173,21 @@ pub struct Oidc {
     /// The provider may be reached by plain HTTP.
     pub allows_http: bool,
     pub place: Place,
+}
+
+impl Server {
+    pub(crate) fn add(&mut self, built: Built) {
+        match built {
+            Built::Sound(workflow) => self.workflows.push(workflow),
+            Built::Faulty(draft) => self.drafts.push(draft),
+        }
+    }
+
+    /// The steps of everything it would publish, whether it has faults or not.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        let sound = self.workflows.iter().flat_map(|own| &own.steps);
+        sound.chain(self.drafts.iter().flat_map(Draft::steps))
+    }
 }
 
 /// How workflows of workflow files are named; composite tools keep their own name.
@@ -244,6 +286,24 @@ pub struct Health {
     pub rest: Option<Duration>,
 }
 
+impl Backend {
+    /// Stands in for a backend of which nothing but its name could be read, so that others can refer to it.
+    /// Settings that hold one have an error.
+    pub(crate) fn unreadable(name: &Text) -> Self {
+        Self {
+            name: BackendName::from(name.as_str()),
+            transport: Transport::unreadable(),
+            timeout: None,
+            max_in_flight: None,
+            eager: false,
+            session: Session::Shared,
+            tokens: None,
+            health: Health::default(),
+            place: name.place().clone(),
+        }
+    }
+}
+
 /// A server of OAuth tokens, and what it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenServer {
@@ -280,6 +340,15 @@ pub enum Transport {
         url: String,
         headers: Vec<(String, String)>,
     },
+}
+
+impl Transport {
+    pub(crate) fn unreadable() -> Self {
+        Self::StreamableHttp {
+            url: String::new(),
+            headers: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

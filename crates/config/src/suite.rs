@@ -69,9 +69,10 @@ fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> V
     let mut backends = Vec::new();
     for entry in entries {
         let Some(mut fields) = Fields::read(&entry.value, "a server", diagnostics) else {
+            backends.push(Backend::unreadable(&entry.key));
             continue;
         };
-        backends.extend(reader.backend(&entry.key, &mut fields, "transport", diagnostics));
+        backends.push(reader.backend(&entry.key, &mut fields, "transport", diagnostics));
         warn_of_rest(&mut fields, "servers.*.", diagnostics);
         let names = unset.take();
         if !names.is_empty() {

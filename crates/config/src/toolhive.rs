@@ -11,15 +11,15 @@ use crate::settings::{Access, Aggregation, Backend};
 use crate::workloads::Workloads;
 use onecall_dialects::toolhive as dialect;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
-use onecall_workflow::workflow::Workflow;
 
 /// What one configuration file says.
 #[derive(Debug, Default)]
 pub(crate) struct Toolhive {
     pub(crate) name: Option<String>,
     pub(crate) backends: Vec<Backend>,
-    pub(crate) workflows: Vec<Workflow>,
+    pub(crate) workflows: Vec<Built>,
     /// The names of its composite tools, whether they could be read or not.
     pub(crate) names: Vec<Text>,
     pub(crate) workloads: Workloads,
@@ -175,7 +175,7 @@ fn read_backend(
     fields.mapping("metadata", diagnostics);
     keys::warn_inert(&mut fields, "backends[].", &["caBundlePath"], diagnostics);
     let backend = if let Some(name) = name {
-        reader.backend(name, &mut fields, "transport", diagnostics)
+        Some(reader.backend(name, &mut fields, "transport", diagnostics))
     } else {
         reader.transport(&mut fields, "transport", diagnostics);
         None

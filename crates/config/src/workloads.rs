@@ -54,15 +54,23 @@ impl Workloads {
         }
     }
 
-    /// Names that are none of a backend. Where no backend is given, nothing is known of their names.
     pub(crate) fn check(&self, backends: &[Backend], diagnostics: &mut Diagnostics) {
-        if backends.is_empty() {
-            return;
-        }
-        let is_known = |name: &Text| backends.iter().any(|own| own.name == name.as_str());
-        let unknown = self.names.iter().filter(|name| !is_known(name));
-        diagnostics.extend(unknown.map(|name| unknown_backend(name, backends)));
+        check_names(self.names.iter(), backends, diagnostics);
     }
+}
+
+/// Names that are none of a backend. Where no backend is given, nothing is known of their names.
+pub(crate) fn check_names<'n>(
+    names: impl Iterator<Item = &'n Text>,
+    backends: &[Backend],
+    diagnostics: &mut Diagnostics,
+) {
+    if backends.is_empty() {
+        return;
+    }
+    let is_known = |name: &Text| backends.iter().any(|own| own.name == name.as_str());
+    let unknown = names.filter(|name| !is_known(name));
+    diagnostics.extend(unknown.map(|name| unknown_backend(name, backends)));
 }
 
 fn of<'a, T>(all: &'a [(Text, T)], backend: &Backend) -> Option<&'a T> {

@@ -15,7 +15,7 @@ mod template;
 mod tests;
 
 use onecall_source::{Diagnostics, Node};
-use onecall_workflow::workflow::Workflow;
+use onecall_workflow::draft::Built;
 use std::collections::BTreeMap;
 
 /// What a suite is read with.
@@ -48,12 +48,12 @@ impl std::fmt::Debug for Options<'_> {
 /// A composition as a workflow.
 #[derive(Clone, Debug)]
 pub struct Composition {
-    pub workflow: Workflow,
+    pub built: Built,
     /// `publish: true`: it is a tool, not only something to call and test.
     pub is_published: bool,
 }
 
-/// All compositions of a suite that are sound.
+/// All compositions of a suite.
 pub fn read(root: &Node, options: &Options<'_>, diagnostics: &mut Diagnostics) -> Vec<Composition> {
     let Some(suite) = syntax::Suite::read(root, diagnostics) else {
         return Vec::new();

@@ -3,6 +3,9 @@
 use crate::limits::{NAME_CHARACTERS_MAX, NAME_CHARACTERS_USUAL, STEP_NAME_CHARACTERS_MAX};
 use onecall_source::{Diagnostic, Text, codes};
 
+/// What a workflow without a name is called in messages about its other faults.
+pub(crate) const UNNAMED: &str = "(no name)";
+
 /// What has a name, as messages say it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {

@@ -21,18 +21,18 @@ pub use write::write;
 use crate::duration::read as read_duration;
 pub use schema::schema;
 
-use crate::name::{self, Named};
+use crate::name::{self, Named, UNNAMED};
 use expressions::Reader;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use onecall_workflow::builder::{Builder, Roots, Rules, Words};
+use onecall_workflow::draft::Built;
 use onecall_workflow::name::WorkflowName;
-use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeMap;
 
 /// What a file says.
 #[derive(Debug)]
 pub struct Read {
-    pub workflow: Workflow,
+    pub built: Built,
     /// Whether clients are shown it.
     pub exposed: bool,
 }
@@ -47,7 +47,7 @@ pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
     }
     let exposed = fields.optional_bool("expose", diagnostics);
     let place = name.map_or(&node.place, |name| name.place()).clone();
-    let written = name.map_or("", |name| name.as_str());
+    let written = name.map_or(UNNAMED, |name| name.as_str());
     let mut builder = Builder::new(WorkflowName::from(written), place);
     builder.rules = Rules {
         roots: Roots::JQ,
@@ -60,10 +60,9 @@ pub fn read(node: &Node, diagnostics: &mut Diagnostics) -> Option<Read> {
     builder.steps = steps(&mut builder, &mut fields, diagnostics);
     builder.output = outputs::read(&mut fields, diagnostics);
     fields.finish(diagnostics);
-    name?;
-    let workflow = builder.finish(diagnostics)?;
-    (diagnostics.error_count() == before).then_some(Read {
-        workflow,
+    let built = builder.finish(diagnostics);
+    Some(Read {
+        built: built.only_if(diagnostics.error_count() == before),
         exposed: exposed.is_none_or(|exposed| exposed.value),
     })
 }

@@ -13,8 +13,8 @@ pub use portability::portability;
 pub use syntax::read_annotations;
 
 use onecall_source::{Diagnostics, Node};
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
-use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeMap;
 
 /// How a composite tool is read.
@@ -38,12 +38,11 @@ pub enum Home {
 }
 
 /// One composite tool: its definition in a configuration, or the `spec` of a definition resource.
-pub fn read(node: &Node, options: &Options, diagnostics: &mut Diagnostics) -> Option<Workflow> {
+pub fn read(node: &Node, options: &Options, diagnostics: &mut Diagnostics) -> Option<Built> {
     let before = diagnostics.error_count();
     let tool = syntax::CompositeTool::read(node, diagnostics)?;
-    let builder = lower::composite_tool(&tool, options, diagnostics)?;
-    let workflow = builder.finish(diagnostics)?;
-    (diagnostics.error_count() == before).then_some(workflow)
+    let built = lower::composite_tool(&tool, options, diagnostics).finish(diagnostics);
+    Some(built.only_if(diagnostics.error_count() == before))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! is decided by `runtime`.
 
 mod admit;
-mod answer;
 mod answer_page;
 mod ask;
 mod auth;

@@ -1,7 +1,6 @@
 //! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
 //! One is made for every session and for every modern request, so it is cheap to make.
 
-use crate::answer::Answer;
 use crate::auth::{Access, Principal};
 use crate::call::Caller;
 use crate::held::HeldCalls;
@@ -182,8 +181,7 @@ impl Handler {
             method::SET_LEVEL if era == Era::Legacy => self.session.set_level(&request.params)?,
             _ => {
                 let caller = self.caller(context, &request.params, era);
-                let answer = answered(&self.shared, request, &caller).await?;
-                answer.into_value()?
+                answered(&self.shared, request, &caller).await?
             }
         };
         Ok(fit::result(result, era, &self.shared.server_info))
@@ -259,14 +257,14 @@ pub(crate) async fn answered(
     shared: &Shared,
     request: Content,
     caller: &Caller,
-) -> Result<Answer, RpcError> {
+) -> Result<Value, RpcError> {
     let _answering = shared.answering.token();
     let Content { method, params } = request;
     match method.as_str() {
         method::TOOLS_LIST => {
             shared.settle().await;
             let published = Arc::clone(&shared.runtime.published().borrow());
-            tools::page(&published, &params, caller.era).map(Answer::Ours)
+            tools::page(&published, &params, caller.era)
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
@@ -275,13 +273,9 @@ pub(crate) async fn answered(
             called
         }
         name if tasks::is_task(name) => {
-            let told = Box::pin(tasks::answer(shared, name, &params, caller)).await;
-            told.map(Answer::Ours)
+            Box::pin(tasks::answer(shared, name, &params, caller)).await
         }
-        name => {
-            let told = Box::pin(offers::answer(shared, name, params, caller)).await;
-            told.map(Answer::Ours)
-        }
+        name => Box::pin(offers::answer(shared, name, params, caller)).await,
     }
 }
 

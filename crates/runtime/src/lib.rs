@@ -10,7 +10,6 @@ pub mod history;
 mod identity;
 mod kept;
 mod lent;
-mod limits;
 mod merge;
 pub mod nodes;
 pub mod offers;

@@ -88,13 +88,13 @@ impl SavedTools {
             .collect()
     }
 
-    /// The catalog that a server would have with these tools.
+    /// The catalog that a server would have with these tools. One without backends is given all of theirs.
     pub fn catalog(&self, server: &Server) -> Catalog {
-        let names: Vec<BackendName> = server
-            .backends
-            .iter()
-            .map(|backend| backend.name.clone())
-            .collect();
+        let own = server.backends.iter().map(|backend| &backend.name);
+        let mut names: Vec<BackendName> = own.cloned().collect();
+        if names.is_empty() {
+            names.extend(self.lists.iter().map(|(backend, _)| backend.clone()));
+        }
         let lists = ToolLists {
             version: 0,
             lists: self.lists.clone(),

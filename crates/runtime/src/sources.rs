@@ -1,12 +1,17 @@
 //! Reading files and directories into texts. What they mean is for `config` and the dialects.
 
-use crate::limits::{DEPTH_MAX, FILES_MAX};
 use onecall_config::{Input, references};
-use onecall_source::{Diagnostics, SourceMap};
+use onecall_source::{Diagnostic, Diagnostics, SourceMap, Text, codes};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// Limit: files of one command.
+const FILES_MAX: usize = 10_000;
+
+/// Limit: how deep directories are read.
+const DEPTH_MAX: usize = 16;
 
 /// Texts of all files, ready to be understood.
 #[derive(Debug, Default)]
@@ -174,14 +179,30 @@ impl Reader {
         for reference in references(&self.collected.sources, source) {
             let base = path.parent().unwrap_or(Path::new("."));
             let target = base.join(reference.as_str());
-            if target.is_dir() {
-                self.directory(&target, 0)?;
+            let read = if target.is_dir() {
+                self.directory(&target, 0)
             } else {
-                self.file(&target, true)?;
+                self.file(&target, true)
+            };
+            match read {
+                Err(ReadSourcesError::Read { path, cause }) => {
+                    self.collected.stamp.add(&path);
+                    let fault = unreadable(&reference, &path, &cause);
+                    self.collected.diagnostics.push(fault);
+                }
+                read => read?,
             }
         }
         Ok(())
     }
+}
+
+/// A path in a file that leads to nothing.
+fn unreadable(reference: &Text, path: &Path, cause: &std::io::Error) -> Diagnostic {
+    let message = format!("`{}` cannot be read: {cause}", path.display());
+    Diagnostic::error(codes::UNRECOGNISED, message)
+        .label(reference.place(), "named here")
+        .help("paths are relative to the file that names them")
 }
 
 fn is_document(path: &Path) -> bool {

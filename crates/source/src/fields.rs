@@ -283,15 +283,15 @@ impl Node {
         diagnostics: &mut Diagnostics,
     ) -> Option<i64> {
         let number = self.expect(self.as_number(), what, "a whole number", diagnostics)?;
-        let Some(value) = whole(number) else {
-            diagnostics.push(wrong_type(self, what, "a whole number"));
-            return None;
-        };
-        if !range.contains(&value) {
-            diagnostics.push(out_of_range(self, what, number, &range));
+        if has_fraction(number) {
+            diagnostics.push(fraction(self, what, number));
             return None;
         }
-        Some(value)
+        let value = whole(number).filter(|value| range.contains(value));
+        if value.is_none() {
+            diagnostics.push(out_of_range(self, what, number, &range));
+        }
+        value
     }
 
     pub fn expect_sequence(&self, what: &str, diagnostics: &mut Diagnostics) -> Option<&[Node]> {
@@ -314,6 +314,10 @@ impl Node {
         }
         found
     }
+}
+
+fn has_fraction(number: &Number) -> bool {
+    number.as_f64().is_some_and(|value| value.fract() != 0.0)
 }
 
 fn whole(number: &Number) -> Option<i64> {
@@ -364,6 +368,15 @@ pub(crate) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Diagnostic {
         (_, "a sequence") => diagnostic.help("write it as a list, each item after `- `"),
         _ => diagnostic,
     }
+}
+
+fn fraction(node: &Node, what: &str, number: &Number) -> Diagnostic {
+    let named = named(what);
+    Diagnostic::error(
+        codes::WRONG_TYPE,
+        format!("{named} must be a whole number, but is {number}"),
+    )
+    .label(&node.place, "expected a whole number")
 }
 
 fn missing_key(node: &Node, what: &str, key: &str) -> Diagnostic {

@@ -7,6 +7,7 @@ use gotemplate::{Mode, ParseOptions, RenderLimits, RenderOptions};
 use onecall_dialects::{mcptest, native, toolhive};
 use onecall_source::render::{TextOptions, text};
 use onecall_source::{Diagnostics, Node, SourceMap, parse};
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::{JqProgram, View};
 use onecall_workflow::limits::Bounds;
 use onecall_workflow::print::print;
@@ -124,7 +125,8 @@ fn drawn(diagnostics: &Diagnostics, sources: &SourceMap) -> Option<String> {
 pub fn lower_toolhive(bytes: &[u8]) -> Option<String> {
     lowered(bytes, |node, faults| {
         let options = toolhive::Options::default();
-        toolhive::read(node, &options, faults).into_iter().collect()
+        let read = toolhive::read(node, &options, faults).into_iter();
+        read.filter_map(Built::sound).collect()
     })
 }
 
@@ -136,14 +138,14 @@ pub fn lower_mcptest(bytes: &[u8]) -> Option<String> {
             compat: mcptest::Compat::Page,
         };
         let read = mcptest::read(node, &options, faults).into_iter();
-        read.map(|own| own.workflow).collect()
+        read.filter_map(|own| own.built.sound()).collect()
     })
 }
 
 pub fn lower_native(bytes: &[u8]) -> Option<String> {
     lowered(bytes, |node, faults| {
         let read = native::read(node, faults).into_iter();
-        read.map(|own| own.workflow).collect()
+        read.filter_map(|own| own.built.sound()).collect()
     })
 }
 

@@ -15,6 +15,7 @@ pub(crate) use references::{Declared, undeclared_parameter};
 pub(crate) use times::shown as shown_duration;
 
 use crate::derive::Derives;
+use crate::draft::Built;
 use crate::limits::STEPS_MAX;
 use crate::name::{StepName, WorkflowName};
 use crate::policy;
@@ -151,8 +152,8 @@ impl Builder {
         }
     }
 
-    /// Checks everything at once. Any error means no workflow.
-    pub fn finish(mut self, diagnostics: &mut Diagnostics) -> Option<Workflow> {
+    /// Checks everything at once. Any error means no workflow, only a draft of one.
+    pub fn finish(mut self, diagnostics: &mut Diagnostics) -> Built {
         let mut own = Diagnostics::new();
         self.check_count(&mut own);
         check_names(&self.steps, &mut own);
@@ -173,7 +174,7 @@ impl Builder {
         let sound = !own.has_errors() && self.steps.iter().all(Step::is_readable);
         diagnostics.append(own);
         edges::sort(&mut self.steps);
-        sound.then(|| self.into_workflow())
+        Built::new(self.into_workflow(), sound)
     }
 
     /// Needs stand in the order of the steps, so that a workflow is the same whatever made its edges.

@@ -21,18 +21,31 @@ use onecall_source::Diagnostics;
 
 /// Everything about a workflow that does not fit the tools there are.
 pub fn check(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
-    let mut diagnostics = Diagnostics::new();
     let workflow = &*derive::resolve(workflow, catalog);
+    let mut diagnostics = check_calls(workflow, catalog);
+    let reads = reads::of(&workflow.steps, &workflow.output);
+    unused::check(&Bound::new(workflow, catalog), &reads, &mut diagnostics);
+    diagnostics.sort();
+    diagnostics
+}
+
+/// As much of a workflow with faults. Whether a step is used is not known while templates cannot be read.
+pub(crate) fn check_draft(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
+    let mut diagnostics = check_calls(&derive::resolve(workflow, catalog), catalog);
+    diagnostics.sort();
+    diagnostics
+}
+
+fn check_calls(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
+    let mut diagnostics = Diagnostics::new();
     let bound = Bound::new(workflow, catalog);
     tools::check(&bound, catalog, &mut diagnostics);
     arguments::check(&bound, &mut diagnostics);
     let reads = reads::of(&workflow.steps, &workflow.output);
     derived::check(&bound, &reads, &mut diagnostics);
     fields::check(&bound, &reads, &mut diagnostics);
-    unused::check(&bound, &reads, &mut diagnostics);
     defaults::check(&bound, &mut diagnostics);
     annotations::check(&bound, &mut diagnostics);
-    diagnostics.sort();
     diagnostics
 }
 

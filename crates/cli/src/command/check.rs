@@ -3,7 +3,6 @@
 use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
 use crate::input::read_text;
-use crate::limits::TOOLS_BYTES_MAX;
 use crate::{print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
@@ -13,6 +12,9 @@ use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
 use std::path::Path;
+
+/// Limit: bytes of a file of saved tools.
+const TOOLS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();
@@ -35,6 +37,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         args.format
     };
     match format {
+        CheckFormat::Text if inputs.is_empty() => {}
         CheckFormat::Text => {
             print_text(&loaded, saved.as_ref());
             if args.print {
@@ -74,40 +77,41 @@ fn read_tools(path: &Path) -> anyhow::Result<SavedTools> {
 fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>) -> Diagnostics {
     let none = SavedTools::default();
     let mut unfit = Diagnostics::new();
-    let servers = loaded
-        .settings
-        .iter()
-        .flat_map(|settings| &settings.servers);
-    let mut compositions = loaded
-        .settings
-        .as_ref()
-        .map(|own| own.compositions.as_slice());
-    for server in servers {
+    let settings = &loaded.settings;
+    if settings.lacks_backends {
+        return unfit;
+    }
+    for (index, server) in settings.servers.iter().enumerate() {
         if saved.is_none() && server.backends.is_empty() {
             continue;
         }
         let catalog = saved.unwrap_or(&none).catalog(server);
-        // Compositions stand beside the servers and call the backends of the first.
-        let beside = compositions.take().unwrap_or_default();
+        // What no server publishes stands beside them, and is held against the backends of the first.
+        let is_first = index == 0;
+        let beside = settings.beside().filter(|_| is_first);
+        let drafts = settings.unpublished_drafts.iter().filter(|_| is_first);
         for workflow in server.workflows.iter().chain(beside) {
             unfit.append(check(workflow, &catalog));
             if let Some(lock) = &server.lock {
                 unfit.append(lock.check(workflow, &catalog));
             }
         }
+        for draft in server.drafts.iter().chain(drafts) {
+            unfit.append(draft.check(&catalog));
+        }
     }
     unfit
 }
 
 fn print_workflows(loaded: &wire::Loaded) {
-    for workflow in loaded.settings.iter().flat_map(Settings::workflows) {
+    for workflow in loaded.settings.workflows() {
         print::out(onecall_workflow::print::print(workflow).trim_end());
     }
 }
 
 fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
     wire::report(loaded);
-    let count: usize = loaded.settings.iter().map(counted_workflows).sum();
+    let count = counted_workflows(&loaded.settings);
     if !loaded.diagnostics.has_errors() {
         let files = loaded.sources.len();
         print::out(format!(
@@ -122,10 +126,7 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
 /// What the published list costs a model, and which hosts would refuse a name of it. Without saved tools only
 /// workflows are counted.
 fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
-    let servers = loaded
-        .settings
-        .iter()
-        .flat_map(|settings| &settings.servers);
+    let servers = loaded.settings.servers.iter();
     for server in servers.filter(|server| !server.workflows.is_empty()) {
         let catalog = saved.map(|saved| saved.catalog(server)).unwrap_or_default();
         let cost = list_cost(server, &catalog);

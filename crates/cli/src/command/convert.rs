@@ -27,11 +27,12 @@ pub(crate) enum Dialect {
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let loaded = wire::load(std::slice::from_ref(&args.path))?;
     wire::report(&loaded);
-    let Some(settings) = loaded.settings else {
+    if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
-    };
+    }
     let Dialect::Native = args.to;
-    let documents: Vec<String> = settings
+    let documents: Vec<String> = loaded
+        .settings
         .workflows()
         .map(|workflow| document(workflow, &loaded.sources))
         .collect();

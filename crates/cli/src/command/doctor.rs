@@ -5,7 +5,6 @@ use crate::args::StoreArgs;
 use crate::client_file::ClientFile;
 use crate::clients::{self, Client, Folders};
 use crate::exit::Exit;
-use crate::limits::NAME_CHARS_MAX;
 use crate::{print, wire};
 use clap::Args;
 use onecall_backends::BackendState;
@@ -19,6 +18,9 @@ use std::time::Duration;
 
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Limit: characters of a tool's name that every known host takes.
+const NAME_CHARS_MAX: usize = 64;
 
 #[derive(Debug, Args)]
 #[command(
@@ -95,7 +97,7 @@ impl Finding {
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     if args.paths.is_empty() {
-        findings.push(store(&args.store, None));
+        findings.push(store(&args.store, &Settings::default()));
     } else {
         served(&args, &mut findings).await?;
     }
@@ -137,10 +139,11 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
         }
         (false, true) => Finding::new("files", Verdict::Good, "no faults"),
     });
-    findings.push(store(&args.store, loaded.settings.as_ref()));
-    let Some(mut settings) = loaded.settings.filter(|_| !has_errors) else {
+    findings.push(store(&args.store, &loaded.settings));
+    if has_errors {
         return Ok(());
-    };
+    }
+    let mut settings = loaded.settings;
     let in_memory = StoreArgs {
         store: None,
         ephemeral: true,
@@ -156,12 +159,8 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     Ok(())
 }
 
-fn store(args: &StoreArgs, settings: Option<&Settings>) -> Finding {
-    let opened = match settings {
-        Some(settings) => wire::open_store(args, settings),
-        None => wire::open_named_store(args),
-    };
-    match opened {
+fn store(args: &StoreArgs, settings: &Settings) -> Finding {
+    match wire::open_store(args, settings) {
         Ok(_) if args.ephemeral => Finding::new("store", Verdict::Good, "in memory"),
         Ok(_) => Finding::new("store", Verdict::Good, "can be opened and written"),
         Err(error) => Finding::new("store", Verdict::Bad, format!("{error:#}"))

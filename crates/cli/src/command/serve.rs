@@ -159,10 +159,7 @@ struct Origins(BTreeMap<String, String>);
 
 impl Origins {
     fn of(loaded: &Loaded) -> Self {
-        let servers = loaded
-            .settings
-            .iter()
-            .flat_map(|settings| &settings.servers);
+        let servers = loaded.settings.servers.iter();
         let workflows = servers.flat_map(|server| &server.workflows);
         let named = workflows.filter_map(|workflow| {
             let span = workflow.place.span()?;

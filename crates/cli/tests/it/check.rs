@@ -210,6 +210,113 @@ fn ten_faults_are_told_at_once() {
     assert_eq!(codes.len(), 10, "{codes:?}");
 }
 
+const TOOLS: &str = r#"{"github": {"tools": [{"name": "create_issue",
+    "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"], "additionalProperties": false},
+    "outputSchema": {"type": "object", "properties": {"number": {"type": "integer"}}, "additionalProperties": false}}]}}"#;
+
+/// The codes of a file, in the order of their places.
+fn codes_of(text: &str, more: &[&str]) -> Vec<String> {
+    let home = tempfile::tempdir().unwrap();
+    let (file, tools) = (home.path().join("f.yaml"), home.path().join("tools.json"));
+    std::fs::write(&file, text).unwrap();
+    std::fs::write(&tools, TOOLS).unwrap();
+    let mut words = vec!["check", "--json", file.to_str().unwrap()];
+    for word in more {
+        words.push(if *word == "TOOLS" {
+            tools.to_str().unwrap()
+        } else {
+            word
+        });
+    }
+    let faults = run(home.path(), &words).json();
+    let codes = faults.as_array().unwrap().iter();
+    codes
+        .map(|fault| fault["code"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+const BACKEND: &str = "name: demo\nbackends: [{name: github, url: \"http://h/mcp\"}]\n";
+
+#[test]
+fn what_does_not_fit_the_tools_is_told_beside_every_other_fault() {
+    let file = format!(
+        "{BACKEND}bogus: 1\ncompositeTools:\n\
+         - name: faulty\n  description: d\n  steps:\n\
+         \x20 - {{id: a, tool: github.create_isue, dependsOn: [nowhere]}}\n\
+         \x20 - {{id: b, tool: github.create_issue, arguments: {{titel: x}}}}\n\
+         \x20 - {{id: c, tool: github.create_issue, arguments: {{title: \"{{{{.steps.b.output.nummer}}}}\"}}}}\n\
+         \x20 - {{id: d, tool: github.create_issue, arguments: [1]}}\n\
+         \x20 - {{id: e, tool: no tool at all}}\n\
+         - name: sound\n  description: d\n  steps: [{{id: a, tool: githb.create_issue}}]\n"
+    );
+    let wanted = [
+        "WF020", "WF301", "WF101", "WF303", "WF302", "WF305", "WF022", "WF032", "WF301",
+    ];
+    assert_eq!(codes_of(&file, &["--tools", "TOOLS"]), wanted);
+    // Without the list only backends are known.
+    let offline = codes_of(&file, &[]);
+    assert_eq!(offline, ["WF020", "WF101", "WF022", "WF032", "WF301"]);
+}
+
+#[test]
+fn a_tool_without_a_name_has_its_other_faults_told() {
+    let tool = "compositeTools: [{description: d, steps: [{id: a, tool: githb.x, dependsOn: [nowhere]}]}]\n";
+    let codes = codes_of(&format!("{BACKEND}{tool}"), &[]);
+    assert_eq!(codes, ["WF021", "WF301", "WF101"]);
+}
+
+#[test]
+fn a_backend_with_faults_is_no_unknown_backend() {
+    let tool = "compositeTools: [{name: t, description: d, steps: [{id: a, tool: github.x}]}]\n";
+    let good = "{name: other, url: \"http://h/mcp\"}";
+    for bad in [
+        "{name: github}",
+        "{name: github, url: \"http://h/mcp\", command: c}",
+    ] {
+        let file = format!("name: demo\nbackends: [{good}, {bad}]\n{tool}");
+        assert_eq!(codes_of(&file, &[]), ["WF604"], "{bad}");
+    }
+    let cut = format!("{tool}name: demo\nbackends: [{good}, {{name: github\n");
+    let codes = codes_of(&cut, &[]);
+    assert!(!codes.contains(&"WF301".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_told_at_its_place_with_the_rest() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("onecall.yaml");
+    std::fs::write(&file, "workflows: [nowhere.yaml]\nbogus: 1\n").unwrap();
+    let ran = run(home.path(), &["check", "--json", file.to_str().unwrap()]);
+    let faults = ran.json();
+    let told: Vec<(&str, u64)> = faults
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| {
+            let line = fault["line"].as_u64().unwrap();
+            (fault["code"].as_str().unwrap(), line)
+        })
+        .collect();
+    assert_eq!(told, [("WF601", 1), ("WF020", 2)], "{faults}");
+}
+
+#[test]
+fn a_directory_of_nothing_is_not_called_sound() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("empty");
+    std::fs::create_dir(&folder).unwrap();
+    let ran = run(home.path(), &["check", folder.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "{ran:?}");
+}
+
+#[test]
+fn a_definition_alone_is_held_against_the_tools() {
+    let file = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {name: d}\n\
+                spec: {name: d, description: d, steps: [{id: a, tool: github.create_issue}, {id: b, tool: github.nothing}]}\n";
+    let codes = codes_of(file, &["--tools", "TOOLS"]);
+    assert_eq!(codes, ["WF608", "WF303", "WF301"]);
+}
+
 #[test]
 fn json_has_a_short_spelling() {
     let home = tempfile::tempdir().unwrap();

@@ -110,6 +110,8 @@ impl Subject<'_> {
         check_private(&mut fields, url, diagnostics);
         keys::warn_inert(&mut fields, "spec.", &["caBundleRef"], diagnostics);
         let url = url.map(|url| substitute(url, self.environment, diagnostics));
+        // One that is missing was reported; others may refer to the backend all the same.
+        let url = url.or_else(|| Some(String::new()));
         let transport = transport.map(|transport| transport.value);
         self.finish(resource, fields, url, transport, diagnostics)
     }
@@ -125,6 +127,7 @@ impl Subject<'_> {
         self.cluster_keys(resource, &mut fields, mode, diagnostics);
         let remote = remote.map(|url| substitute(url, self.environment, diagnostics));
         let url = status_url(resource).or(remote);
+        let url = url.or_else(|| Some(String::new()));
         let transport = transport.map(|transport| transport.value);
         self.finish(resource, fields, url, transport, diagnostics)
     }

@@ -3,13 +3,12 @@
 use super::external_auth::ExternalAuths;
 use crate::toolhive::read_reference;
 use crate::workloads::Header;
-use onecall_source::{Diagnostics, Entry, Fields};
-use std::collections::BTreeMap;
+use onecall_source::{Diagnostics, Entry, Fields, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     default: Strategy,
-    backends: BTreeMap<String, Strategy>,
+    backends: Vec<(Text, Strategy)>,
     /// What the resource of a backend says does not count.
     is_inline: bool,
 }
@@ -40,10 +39,15 @@ impl Outgoing {
             default: default.map(&mut strategy).unwrap_or_default(),
             backends: backends
                 .iter()
-                .map(|entry| (entry.key.to_string(), strategy(entry)))
+                .map(|entry| (entry.key.clone(), strategy(entry)))
                 .collect(),
             is_inline: source.is_some_and(|source| source.value == "inline"),
         }
+    }
+
+    /// Every backend that has a strategy of its own.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Text> {
+        self.backends.iter().map(|(name, _)| name)
     }
 
     /// What a backend is called with; `own` is what its resource says.
@@ -52,7 +56,8 @@ impl Outgoing {
         backend: &str,
         own: Option<&'h Header>,
     ) -> Option<&'h Header> {
-        match (self.backends.get(backend), &self.default) {
+        let named = self.backends.iter().find(|(name, _)| **name == *backend);
+        match (named.map(|(_, strategy)| strategy), &self.default) {
             (Some(Strategy::Given(header)), _) => header.as_ref(),
             (None, Strategy::Given(header)) if self.is_inline || own.is_none() => header.as_ref(),
             (None, Strategy::Discovered) if self.is_inline => None,

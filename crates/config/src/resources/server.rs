@@ -9,10 +9,10 @@ use super::{
 };
 use crate::backend::Reader;
 use crate::keys;
-use crate::limits::FLAGS_SHOWN_MAX;
 use crate::settings::{Backend, Server};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
+use crate::workloads::check_names;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
 use std::collections::BTreeSet;
@@ -110,11 +110,13 @@ impl Subject<'_> {
         let mut server = Server {
             name: self.resource.name?.to_string(),
             backends: config.backends,
-            workflows: config.workflows,
             aggregation: config.aggregation.unwrap_or_default(),
             access: config.access,
             ..Server::default()
         };
+        for built in config.workflows {
+            server.add(built);
+        }
         let is_explicit = !server.backends.is_empty();
         for backend in &mut server.backends {
             authenticate(backend, outgoing, None);
@@ -134,6 +136,7 @@ impl Subject<'_> {
             }
         }
         config.workloads.check(&server.backends, diagnostics);
+        check_names(outgoing.names(), &server.backends, diagnostics);
         Some(server)
     }
 
@@ -187,9 +190,13 @@ pub(crate) fn no_backends(server: &Server, place: &Place, group: Option<&Text>) 
         .help(format!("give {}, `--mcp-config mcp.json`, or the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer)", flags(server)))
 }
 
+/// Limit: flags that a help text shows.
+const FLAGS_SHOWN_MAX: usize = 5;
+
 fn flags(server: &Server) -> String {
-    let steps = server.workflows.iter().flat_map(|workflow| &workflow.steps);
-    let tools = steps.filter_map(|step| Some(step.call()?.tool.as_str()));
+    let tools = server
+        .steps()
+        .filter_map(|step| Some(step.call()?.tool.as_str()));
     let names: BTreeSet<&str> = tools
         .filter_map(|tool| Some(tool.split_once('.')?.0))
         .collect();

@@ -253,3 +253,65 @@ fn a_prefix_of_names_can_be_part_of_a_name() {
         assert_eq!(of(prefix), ["WF030"], "{prefix}");
     }
 }
+
+#[test]
+fn a_question_that_is_not_stored_is_told_of_a_workflow_with_other_faults() {
+    let file = "name: d\ncompositeTools: [{name: t, description: d, steps: [\
+        {id: q, type: elicitation, message: m}, {id: s, tool: b.t, dependsOn: [nowhere]}]}]\n";
+    let store = ("onecall.yaml", "backends: {}\ndurability: none\n");
+    let outcome = load(&[store, ("d.yaml", file)]);
+    assert_eq!(outcome.faults(), ["WF407", "WF101"], "{}", outcome.report());
+}
+
+#[test]
+fn one_wrong_value_is_told_once() {
+    let wrong = |backend: &str| {
+        let file = format!("name: d\ncompositeTools: []\nbackends: [{backend}]\n");
+        load(&[("d.yaml", &file)]).faults()
+    };
+    assert_eq!(wrong("{name: a, url: 7}"), ["WF022"]);
+    assert_eq!(wrong("{name: a, command: {}}"), ["WF022"]);
+    assert_eq!(wrong("{name: a}"), ["WF604"]);
+    let retried = |count: &str| {
+        of_steps(&format!(
+            "  - {{id: s, tool: b.t, onError: {{action: retry, retryCount: {count}}}}}\n"
+        ))
+    };
+    assert_eq!(
+        retried("1.5"),
+        ["WF022: `retryCount` must be a whole number, but is 1.5"]
+    );
+    assert_eq!(
+        retried("99999999999999999999")
+            .iter()
+            .filter(|told| !told.starts_with("WF011"))
+            .map(|told| &told[..5])
+            .collect::<Vec<_>>(),
+        ["WF025"]
+    );
+    for with in ["[1]", "7"] {
+        let file = native(&format!("steps:\n  s: {{tool: b.t, with: {with}}}\n"));
+        let outcome = load(&[("w.workflow.yaml", &file)]);
+        assert_eq!(outcome.faults(), ["WF022"], "{}", outcome.report());
+    }
+}
+
+#[test]
+fn every_document_and_file_that_is_named_must_be_known() {
+    let group = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPGroup\nmetadata: {name: g}\n";
+    let lost = format!("{group}---\nkind: MCPGroup\nmetadata: {{name: h}}\n");
+    let outcome = load(&[("g.yaml", &lost)]);
+    assert_eq!(outcome.faults(), ["WF601"], "{}", outcome.report());
+    assert!(
+        outcome.report().contains("g.yaml:5:1"),
+        "{}",
+        outcome.report()
+    );
+    let outcome = load(&[("a.yaml", "name: x\nname: y\n"), ("b.yaml", "")]);
+    assert_eq!(
+        outcome.faults().last(),
+        Some(&"WF601"),
+        "{}",
+        outcome.report()
+    );
+}

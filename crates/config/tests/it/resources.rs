@@ -298,3 +298,17 @@ fn a_server_says_what_its_backends_are_called_with() {
         );
     }
 }
+
+#[test]
+fn what_backends_are_called_with_names_backends() {
+    let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v}\n\
+        spec: {groupRef: g, outgoingAuth: {backends: {githb: {type: discovered}}}}\n---\n\
+        apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {name: github}\n\
+        spec: {groupRef: g, remoteUrl: \"http://h/mcp\", transport: sse}\n";
+    let outcome = load(&[("v.yaml", server)]);
+    assert_eq!(outcome.faults(), ["WF612"], "{}", outcome.report());
+    let help = "a backend named `github` exists";
+    assert!(outcome.report().contains(help), "{}", outcome.report());
+    let right = server.replace("githb", "github");
+    assert!(load(&[("v.yaml", &right)]).faults().is_empty());
+}

@@ -7,12 +7,14 @@ mod step;
 use super::expressions::{Names, Reader};
 use super::syntax::{self, Output as WrittenOutput, Suite};
 use super::{Compat, Composition, Options, evaluation, policy, programs};
-use crate::{name, schema_places};
+use crate::name::{self, UNNAMED};
+use crate::schema_places;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::builder::{Builder, Rules, Undeclared};
+use onecall_workflow::draft::Built;
 use onecall_workflow::name::WorkflowName;
 use onecall_workflow::policy::{AnyFailed, Budget, Run};
-use onecall_workflow::workflow::{Output, Workflow};
+use onecall_workflow::workflow::Output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -44,12 +46,10 @@ pub(super) fn suite(
                 diagnostics.push(same_name(name));
             }
         }
-        if let Some(workflow) = context.composition(written, is_published, diagnostics) {
-            compositions.push(Composition {
-                workflow,
-                is_published,
-            });
-        }
+        compositions.push(Composition {
+            built: context.composition(written, is_published, diagnostics),
+            is_published,
+        });
     }
     compositions
 }
@@ -93,12 +93,11 @@ impl Context<'_> {
         written: &syntax::Composition<'_>,
         is_published: bool,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Workflow> {
+    ) -> Built {
         let before = diagnostics.error_count();
         if let Some(eval) = written.eval {
             evaluation::check(&eval.value, diagnostics);
         }
-        let name = written.name?;
         let ids: BTreeSet<&str> = written
             .steps
             .iter()
@@ -111,7 +110,11 @@ impl Context<'_> {
             compat: self.compat,
             has_inputs: written.inputs.is_some(),
         });
-        let mut builder = Builder::new(WorkflowName::from(name.as_str()), name.place().clone());
+        let place = written
+            .name
+            .map_or(&written.node.place, |name| name.place());
+        let name = written.name.map_or(UNNAMED, |name| name.as_str());
+        let mut builder = Builder::new(WorkflowName::from(name), place.clone());
         for written in &written.steps {
             builder
                 .steps
@@ -153,8 +156,8 @@ impl Context<'_> {
         if let Some(fields) = policies {
             policy::of_run(fields, &mut builder, diagnostics);
         }
-        let workflow = builder.finish(diagnostics)?;
-        (diagnostics.error_count() == before).then_some(workflow)
+        let built = builder.finish(diagnostics);
+        built.only_if(diagnostics.error_count() == before)
     }
 }
 

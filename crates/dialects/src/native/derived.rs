@@ -22,8 +22,11 @@ pub(super) fn step(
     diagnostics: &mut Diagnostics,
 ) -> Option<Step> {
     let tool = fields.required_string("tool", diagnostics)?;
-    diagnostics.extend(tool_fault(tool, "the derived tool"));
+    let fault = tool_fault(tool, "the derived tool");
+    let name = fault.as_ref().map_or(tool.as_str(), |_| "");
+    diagnostics.extend(fault);
     let bound = fields.optional("bind");
+    let bound = bound.filter(|node| node.expect_mapping("bind", diagnostics).is_some());
     let arguments = bound.map_or_else(ValueTemplate::empty_object, |node| {
         reader.values(node, "", "the derived tool", diagnostics)
     });
@@ -56,7 +59,7 @@ pub(super) fn step(
         needs: Vec::new(),
         when: None,
         action: Action::Call(Call {
-            tool: ToolName::from(tool.as_str()),
+            tool: ToolName::from(name),
             arguments,
             reading: Reading::Payload,
             idempotent: false,

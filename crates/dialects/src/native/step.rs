@@ -186,10 +186,16 @@ pub(super) fn call(
     diagnostics: &mut Diagnostics,
 ) -> Option<Call> {
     let tool = fields.required_string("tool", diagnostics);
-    if let Some(tool) = tool {
-        diagnostics.extend(tool_fault(tool, what));
-    }
+    let tool = tool.filter(|tool| {
+        let fault = tool_fault(tool, what);
+        let is_reference = fault.is_none();
+        diagnostics.extend(fault);
+        is_reference
+    });
     let with = fields.optional("with");
+    if let Some(node) = with {
+        node.expect_mapping("with", diagnostics);
+    }
     let arguments = with.map_or_else(ValueTemplate::empty_object, |node| {
         reader.values(node, "", what, diagnostics)
     });

@@ -46,12 +46,12 @@ fn printed(text: &str) -> Result<String, String> {
     let id = sources.add("case.workflow.yaml".to_owned(), text.to_owned());
     let (documents, mut diagnostics) = parse(&sources, id);
     let root = &documents[0].root;
-    let workflow = read(root, &mut diagnostics);
+    let workflow = read(root, &mut diagnostics).and_then(|own| own.built.sound());
     let report = |diagnostics: &Diagnostics| {
         render::report(diagnostics, &sources, render::TextOptions::default())
     };
     match workflow {
-        Some(read) if diagnostics.is_empty() => Ok(print(&read.workflow)),
+        Some(workflow) if diagnostics.is_empty() => Ok(print(&workflow)),
         _ => Err(report(&diagnostics)),
     }
 }

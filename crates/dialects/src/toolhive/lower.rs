@@ -13,6 +13,7 @@ use super::expressions::Reader;
 use super::syntax::CompositeTool;
 use super::{Home, Options};
 use crate::limits::{TOOLHIVE_PARALLEL_MAX, TOOLHIVE_RUN_TIMEOUT, TOOLHIVE_STEPS_MAX};
+use crate::name::UNNAMED;
 use crate::schema_places;
 use onecall_source::{Diagnostic, Diagnostics, Node, codes};
 use onecall_workflow::builder::{Builder, Rules, Words};
@@ -25,7 +26,7 @@ pub(super) fn composite_tool(
     tool: &CompositeTool<'_>,
     options: &Options,
     diagnostics: &mut Diagnostics,
-) -> Option<Builder> {
+) -> Builder {
     if let Some(name) = tool.name {
         diagnostics.extend(name_faults(name, options.home));
     }
@@ -40,7 +41,7 @@ pub(super) fn composite_tool(
         diagnostics.push(no_steps(node));
     }
     let place = tool.name.map_or(&tool.node.place, |name| name.place());
-    let name = tool.name.map_or("", |name| name.as_str());
+    let name = tool.name.map_or(UNNAMED, |name| name.as_str());
     let mut builder = Builder::new(WorkflowName::from(name), place.clone());
     let continues = tool
         .failure_mode
@@ -78,7 +79,7 @@ pub(super) fn composite_tool(
     builder.output = tool.output.as_ref().map_or(Output::LastCompleted, |block| {
         output::block(block, context.reader, diagnostics)
     });
-    tool.name.map(|_| builder)
+    builder
 }
 
 fn run_policy(tool: &CompositeTool<'_>, continues: bool) -> Run {

@@ -4,6 +4,7 @@
 mod bounds;
 mod deciding;
 mod driver;
+mod erring;
 mod evaluator;
 mod full;
 mod log;

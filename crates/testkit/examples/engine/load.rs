@@ -15,6 +15,7 @@ use onecall_engine::world::{ToolCall, World};
 use onecall_mcp::Tool;
 use onecall_source::{Diagnostics, SourceMap, parse};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
+use onecall_workflow::draft::Built;
 use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::plan::{Plan, bind};
 use onecall_workflow::policy::Durability;
@@ -80,6 +81,7 @@ fn plan(steps: &str) -> Read<Arc<Plan>> {
     let node = documents.into_iter().next().ok_or("no document")?.root;
     let mut diagnostics = Diagnostics::new();
     let workflow = toolhive::read(&node, &toolhive::Options::default(), &mut diagnostics);
+    let workflow = workflow.and_then(Built::sound);
     let workflow = workflow.ok_or_else(|| format!("no workflow: {diagnostics:?}"))?;
     let plan = bind(&workflow, &catalog()?).map_err(|unbound| format!("{unbound:?}"))?;
     Ok(Arc::new(plan))

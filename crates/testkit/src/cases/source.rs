@@ -3,6 +3,7 @@
 use super::Case;
 use onecall_dialects::{mcptest, native, toolhive};
 use onecall_source::{Diagnostics, Node, SourceMap, parse, render};
+use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::workflow::Workflow;
 use std::fmt::Write;
@@ -39,7 +40,7 @@ fn workflow_file(source: &str) -> Result<Understood, String> {
     let (node, sources) = document("case", source)?;
     let mut told = Diagnostics::new();
     let read = node.and_then(|node| native::read(&node, &mut told));
-    Ok((read.map(|read| read.workflow), told, sources))
+    Ok((read.and_then(|read| read.built.sound()), told, sources))
 }
 
 /// The composite tool of a case; its name and description go without saying.
@@ -52,8 +53,8 @@ fn composite_tool(source: &str, go: GoOptions) -> Result<Understood, String> {
         go,
         ..toolhive::Options::default()
     };
-    let workflow = toolhive::read(&node, &options, &mut told);
-    Ok((workflow, told, sources))
+    let read = toolhive::read(&node, &options, &mut told);
+    Ok((read.and_then(Built::sound), told, sources))
 }
 
 /// The suite around a composition; a line of `variables` belongs to the suite.
@@ -81,7 +82,7 @@ fn composition(text: &str) -> Result<Understood, String> {
     };
     let compositions = mcptest::read(&node, &options, &mut told);
     let first = compositions.into_iter().next();
-    Ok((first.map(|own| own.workflow), told, sources))
+    Ok((first.and_then(|own| own.built.sound()), told, sources))
 }
 
 fn seed(name: &str) -> Result<String, String> {

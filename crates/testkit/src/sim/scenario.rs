@@ -6,19 +6,21 @@ use onecall_workflow::coerce::Coercer;
 use onecall_workflow::expression::{
     Expression, Facet, JqProgram, Path, Program, Root, Segment, ValueTemplate, View, nowhere,
 };
-use onecall_workflow::name::{BackendName, StepName};
+use onecall_workflow::name::{BackendName, StepName, ToolName, WorkflowName};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::policy::{
     AllFailed, Budget, OnError, Refusal, Retry, RetryOn, Run, RunTimeout, SkippedNeed, Then,
     WhileAsking,
 };
 use onecall_workflow::step::{
-    Action, Ask, Call, Condition, Each, Need, Reading, Shape, Step, Truth,
+    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
 use onecall_workflow::workflow::{
-    Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset, Workflow,
+    Annotations, Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset,
+    Workflow,
 };
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,7 +110,12 @@ impl Scenario {
         Self {
             number,
             seed: dice.next(),
-            plan: Arc::new(Plan::plain(workflow(steps, output, policy), bound)),
+            plan: Arc::new(Plan {
+                workflow: workflow(steps, output, policy),
+                tools: bound,
+                places: BTreeMap::new(),
+                backends: BTreeMap::new(),
+            }),
             input: Arc::new(input),
             is_timely: mood.is_timely,
             tools,
@@ -126,7 +133,12 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         let others: Vec<u64> = (0..index).filter(|_| dice.chance(15)).collect();
         let needs: Vec<Need> = others
             .iter()
-            .map(|other| Need::plain(step_name(*other)))
+            .map(|other| Need {
+                step: step_name(*other),
+                origin: NeedOrigin::Declared,
+                optional: false,
+                place: nowhere(),
+            })
             .collect();
         steps.push(Step {
             action: Action::Call(Call {
@@ -143,15 +155,29 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         );
     }
     let tools = steps.iter().map(|step| bound(dice, step)).collect();
-    let workflow = workflow(steps, Output::LastCompleted, Run::default());
-    (Arc::new(Plan::plain(workflow, tools)), all)
+    let plan = Plan {
+        workflow: workflow(steps, Output::LastCompleted, Run::default()),
+        tools,
+        places: BTreeMap::new(),
+        backends: BTreeMap::new(),
+    };
+    (Arc::new(plan), all)
 }
 
 fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
     Workflow {
+        name: WorkflowName::new("simulated"),
+        version: None,
+        title: None,
+        description: None,
+        labels: BTreeMap::new(),
+        annotations: Annotations::default(),
+        inputs: json!({ "type": "object" }),
+        steps,
         output,
         policy,
-        ..Workflow::plain("simulated", steps)
+        derives: None,
+        place: nowhere(),
     }
 }
 
@@ -213,8 +239,10 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
     let needs: Vec<Need> = others
         .into_iter()
         .map(|other| Need {
+            step: step_name(other),
+            origin: NeedOrigin::Declared,
             optional: dice.chance(20),
-            ..Need::plain(step_name(other))
+            place: nowhere(),
         })
         .collect();
     let action = match dice.below(100) {
@@ -244,8 +272,26 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
 
 fn blank(name: StepName, needs: Vec<Need>) -> Step {
     Step {
+        name,
+        title: None,
+        description: None,
         needs,
-        ..Step::plain(name, Action::Ask(Ask::plain("")))
+        when: None,
+        action: Action::Ask(Ask {
+            message: Expression::text(""),
+            schema: None,
+            bare: false,
+            on_decline: Refusal::Fails,
+            on_cancel: Refusal::Fails,
+            default_response: None,
+            output: Shape::Report,
+        }),
+        timeout: None,
+        on_error: OnError::ABORT,
+        skipped_need: SkippedNeed::Runs,
+        default: None,
+        mock: None,
+        place: nowhere(),
     }
 }
 
@@ -304,11 +350,13 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         arguments.push((need.step.as_str().to_owned(), read));
     }
     Call {
+        tool: ToolName::new("backend.tool"),
         arguments: ValueTemplate::Object(arguments),
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
         transform: dice.chance(12).then(|| transform(dice)).flatten(),
-        ..Call::plain("backend.tool")
+        tool_place: nowhere(),
+        argument_places: BTreeMap::new(),
     }
 }
 

@@ -35,7 +35,9 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     fn check_names(&self, diagnostics: &mut Diagnostics) {
-        let given = given_names(&self.call.arguments);
+        let Some(given) = given_names(&self.call.arguments) else {
+            return;
+        };
         for name in &given {
             match schema::property(self.input, self.input, name) {
                 schema::Property::Declared(own) => self.check_type(name, own, diagnostics),
@@ -79,7 +81,7 @@ impl Subject<'_> {
         let value = with_holes(&self.call.arguments, String::new(), &mut open);
         let coercer = Coercer::new(self.input.clone());
         let value = coercer.coerce(value);
-        let given = given_names(&self.call.arguments);
+        let given = given_names(&self.call.arguments).unwrap_or_default();
         for fault in coercer.validate(&value) {
             let top = fault.path.split(['.', '[']).next().unwrap_or_default();
             let declared = matches!(
@@ -162,15 +164,16 @@ fn is_within(path: &str, outer: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn given_names(template: &ValueTemplate) -> Vec<&str> {
+/// `None` where only a run can tell, or where the arguments are no mapping, which was reported.
+fn given_names(template: &ValueTemplate) -> Option<Vec<&str>> {
     match template {
-        ValueTemplate::Object(entries) => entries.iter().map(|(key, _)| key.as_str()).collect(),
+        ValueTemplate::Object(entries) => {
+            Some(entries.iter().map(|(key, _)| key.as_str()).collect())
+        }
         ValueTemplate::Literal(Value::Object(object)) => {
-            object.keys().map(String::as_str).collect()
+            Some(object.keys().map(String::as_str).collect())
         }
-        ValueTemplate::Literal(_) | ValueTemplate::Expression(_) | ValueTemplate::Array(_) => {
-            Vec::new()
-        }
+        ValueTemplate::Literal(_) | ValueTemplate::Expression(_) | ValueTemplate::Array(_) => None,
     }
 }
 

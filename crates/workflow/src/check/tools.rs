@@ -7,7 +7,8 @@ use crate::step::{Call, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes, suggest};
 
 pub(super) fn check(bound: &Bound<'_>, catalog: &Catalog, diagnostics: &mut Diagnostics) {
-    for step in &bound.workflow.steps {
+    let steps = bound.workflow.steps.iter();
+    for step in steps.filter(|step| step.is_readable()) {
         if let Some(call) = step.call()
             && matches!(catalog.resolve(call.tool.as_str()), Resolution::Absent)
         {

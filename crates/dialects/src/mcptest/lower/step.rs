@@ -158,7 +158,11 @@ fn call(
     for cap in &written.call_caps {
         diagnostics.push(cap_inert(cap));
     }
+    let before = diagnostics.error_count();
     let server = server(written, servers, diagnostics);
+    if diagnostics.error_count() > before {
+        return Call::unreadable(arguments);
+    }
     let name = match server {
         Some(server) => format!("{server}.{tool}"),
         None => tool.to_string(),

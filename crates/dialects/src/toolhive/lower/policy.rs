@@ -48,6 +48,11 @@ pub(super) fn on_error(
     }
 }
 
+fn is_written(written: &Written<'_>, key: &str) -> bool {
+    let value = written.node.get(key);
+    value.is_some_and(|value| !value.is_null())
+}
+
 fn retry_count(written: &Written<'_>, diagnostics: &mut Diagnostics) -> u32 {
     let (key, stated) = match (&written.retry_count, &written.max_retries) {
         (Some(count), Some(other)) => {
@@ -56,6 +61,14 @@ fn retry_count(written: &Written<'_>, diagnostics: &mut Diagnostics) -> u32 {
         }
         (Some(count), None) => ("retryCount", count),
         (None, Some(count)) => ("maxRetries", count),
+        // A count that is none was told where it was read.
+        (None, None)
+            if ["retryCount", "maxRetries"]
+                .iter()
+                .any(|key| is_written(written, key)) =>
+        {
+            return 1;
+        }
         (None, None) => {
             let place = written.action.as_ref().map(|action| action.place.clone());
             let place = place.unwrap_or_else(|| written.node.place.clone());

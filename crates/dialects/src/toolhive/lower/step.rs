@@ -107,9 +107,13 @@ impl Context {
         let Some(tool) = written.tool else {
             return Call::unreadable(arguments);
         };
-        diagnostics.extend(name::tool_fault(tool, |shown| {
+        let fault = name::tool_fault(tool, |shown| {
             format!("tool `{shown}` of {what} must be in format 'workload.tool_name'")
-        }));
+        });
+        if let Some(fault) = fault {
+            diagnostics.push(fault);
+            return Call::unreadable(arguments);
+        }
         Call {
             tool: ToolName::from(tool.as_str()),
             arguments,

@@ -200,10 +200,12 @@ fn read_kind<'n>(
     match kind {
         "tool" => {
             let arguments = fields.optional("arguments");
+            if let Some(node) = arguments {
+                node.expect_mapping("arguments", diagnostics);
+            }
             Kind::Tool(Call {
                 tool: fields.required_string("tool", diagnostics),
-                arguments: arguments
-                    .filter(|node| node.expect_mapping("arguments", diagnostics).is_some()),
+                arguments,
                 idempotent: fields
                     .optional_bool("idempotent", diagnostics)
                     .is_some_and(|stated| stated.value),

@@ -1,13 +1,11 @@
 //! Who may call, as the gateway takes it: tokens that lie in files are read here.
 
+use crate::limits::TOKEN_FILE_BYTES_MAX;
 use anyhow::{Context, bail};
 use onecall_config::settings::{self, Settings, TokenText};
 use onecall_gateway::{AccessOptions, BearerToken, OidcOptions};
 use std::fs::File;
 use std::io::Read as _;
-
-/// Limit: a file that holds a token, in bytes.
-const FILE_BYTES_MAX: u64 = 16 * 1024;
 
 /// Limit: shorter tokens can be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -67,7 +65,7 @@ fn read(path: &str) -> anyhow::Result<String> {
     let unread = || format!("cannot read the token in `{path}`");
     let mut text = String::new();
     let file = File::open(path).with_context(unread)?;
-    let mut file = file.take(FILE_BYTES_MAX);
+    let mut file = file.take(TOKEN_FILE_BYTES_MAX);
     file.read_to_string(&mut text).with_context(unread)?;
     let token = text.trim();
     if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -2,14 +2,12 @@
 //! What the user wrote around the one entry, comments and layout included, stays as it was.
 
 use crate::input::read_text;
+use crate::limits::CLIENT_FILE_BYTES_MAX;
 use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-
-/// Limit: bytes of a client's file.
-const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct ClientFile {
@@ -30,7 +28,7 @@ impl ClientFile {
     /// Reads the file; one that does not exist is an empty one.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let text = if path.exists() {
-            read_text(path, BYTES_MAX)?
+            read_text(path, CLIENT_FILE_BYTES_MAX)?
         } else {
             String::new()
         };

@@ -9,6 +9,7 @@ mod demo_files;
 mod exit;
 mod files;
 mod input;
+mod limits;
 mod print;
 mod progress;
 mod reload;

@@ -1,6 +1,7 @@
 //! Questions asked in the terminal: the message, one prompt a field of the schema, and a way to refuse.
 //! Whether the answer fits is decided by the run, which then asks again.
 
+use crate::limits::ANSWER_TRIES_MAX;
 use crate::print;
 use onecall_engine::event::AnswerAction;
 use onecall_runtime::questions::Given;
@@ -8,9 +9,6 @@ use onecall_runtime::runs::Asked;
 use onecall_workflow::coerce::is_sensitive;
 use serde_json::{Map, Value};
 use std::io::{self, IsTerminal};
-
-/// Limit: times one field is asked for before the question counts as cancelled.
-const TRIES_MAX: usize = 5;
 
 /// Whether a person sits at both ends.
 pub(crate) fn is_possible() -> bool {
@@ -66,7 +64,7 @@ pub(crate) fn ask(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given
 }
 
 fn choose(prompt: &mut dyn Prompt) -> io::Result<AnswerAction> {
-    for _ in 0..TRIES_MAX {
+    for _ in 0..ANSWER_TRIES_MAX {
         let line = prompt.line("[a]ccept, [d]ecline or [c]ancel? ", false)?;
         match line.as_deref().map(str::trim) {
             Some("a" | "accept" | "y" | "yes") => return Ok(AnswerAction::Accept),
@@ -124,7 +122,7 @@ fn field(
 ) -> io::Result<Entered> {
     let text = label(name, property, is_required);
     let is_secret = property.as_object().is_some_and(is_sensitive);
-    for _ in 0..TRIES_MAX {
+    for _ in 0..ANSWER_TRIES_MAX {
         let Some(line) = prompt.line(&text, is_secret)? else {
             return Ok(Entered::GaveUp);
         };

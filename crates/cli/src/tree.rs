@@ -1,6 +1,7 @@
 //! The steps of a run as a living picture on a terminal: one line a step, redrawn in place.
 //! Where there is no terminal, or no room, `progress` prints lines instead.
 
+use crate::limits::LIVE_STEPS_MAX;
 use crate::progress::{duration, sign};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,9 +10,6 @@ use onecall_engine::identity::Timestamp;
 use onecall_runtime::runs::Seen;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Limit: steps that are drawn; a run with more is shown as lines.
-const STEPS_MAX: usize = 30;
 
 /// How often a running step moves its sign.
 const TICK: Duration = Duration::from_millis(120);
@@ -42,7 +40,7 @@ impl Tree {
     /// `None` where stderr is no terminal, or there are too many steps.
     pub(crate) fn new(steps: &[String]) -> Option<Self> {
         let term = console::Term::stderr();
-        if !term.is_term() || steps.len() > STEPS_MAX || steps.is_empty() {
+        if !term.is_term() || steps.len() > LIVE_STEPS_MAX || steps.is_empty() {
             return None;
         }
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::term(term, 20));

@@ -8,6 +8,7 @@ mod backend;
 mod backend_auth;
 pub mod key_table;
 mod keys;
+mod limits;
 mod mcp_servers;
 mod onecall;
 mod portability;

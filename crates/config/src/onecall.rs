@@ -1,6 +1,7 @@
 //! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
 
 use crate::backend::Reader;
+use crate::limits::{PREFIX_CHARACTERS_MAX, RESULT_BYTES_MAX};
 use crate::settings::{Access, Backend, Compositions, Expose, Limits};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -82,9 +83,6 @@ fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<S
     prefix.map(ToString::to_string)
 }
 
-/// Limit: characters of a prefix; a name of a workflow must fit behind it.
-const PREFIX_CHARACTERS_MAX: usize = 64;
-
 /// A prefix becomes part of the names of tools, so it is held to what those may have.
 fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
@@ -100,9 +98,6 @@ fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
         .help("use at most 64 letters, digits, `_`, `-`, `.` and `:`, such as `flow_`");
     Some(fault)
 }
-
-/// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
-pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
 fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits {
     let mut read = |key, most| {

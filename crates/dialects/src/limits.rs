@@ -30,3 +30,17 @@ pub const STEP_NAME_CHARACTERS_MAX: usize = 128;
 /// Characters of a workflow's name that every client takes, and that the protocol takes.
 pub const NAME_CHARACTERS_USUAL: usize = 64;
 pub const NAME_CHARACTERS_MAX: usize = 128;
+
+/// Limit: bytes of a compiled pattern.
+pub(crate) const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+
+/// Limit: places shown in one notice.
+pub(crate) const NOTICE_PLACES_MAX: usize = 6;
+
+pub(crate) const ITEMS_MAX: i64 = 100_000;
+
+/// Attempts after the first, at most.
+pub(crate) const NATIVE_RETRIES_MAX: i64 = 100;
+
+/// Limit: characters of a list on one line.
+pub(crate) const LINE_CHARACTERS_MAX: usize = 80;

@@ -3,6 +3,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::limits::Limits;
+use crate::limits::MISFIT_CHARS_MAX;
 use onecall_workflow::coerce::Coercer;
 use onecall_workflow::evaluate::{self, Collection, Fault, FaultKind};
 use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
@@ -13,9 +14,6 @@ use onecall_workflow::step::{Call, Condition, Each, Shape};
 use onecall_workflow::workflow::OutputProperties;
 use serde_json::Value;
 use std::fmt::Debug;
-
-/// Limit: characters of a schema fault that a failure shows.
-const MISFIT_CHARS_MAX: usize = 300;
 
 /// Evaluates what a workflow says over what a run has.
 pub trait Evaluator: Send + Sync + Debug {

@@ -49,3 +49,6 @@ pub const LIVE_QUESTIONS_MAX: usize = 32;
 
 /// A run with nothing but timers and questions outstanding is parked after this many seconds.
 pub const PARK_AFTER_SECONDS: u64 = 10;
+
+/// Limit: characters of a schema fault that a failure shows.
+pub(crate) const MISFIT_CHARS_MAX: usize = 300;

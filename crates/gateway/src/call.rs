@@ -1,6 +1,7 @@
 //! `tools/call`: a call becomes a request of the runtime; a run that was started is followed. A call that carries
 //! answers back attaches to the run that asked.
 
+use crate::answer::Answer;
 use crate::auth::Principal;
 use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
@@ -52,7 +53,7 @@ pub(crate) async fn call(
     shared: &Shared,
     mut params: Value,
     caller: &Caller,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let carried = Carried::take(&mut params);
     let mut request = read(params)?;
     request.principal = caller.principal.name().map(str::to_owned);
@@ -81,21 +82,27 @@ pub(crate) async fn call(
     };
     if workflow.is_none() {
         if request.tool == result_tool::NAME && has_result_tool(shared) {
-            return result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+            let told = result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+            return told.map(Answer::Ours);
         }
         let sent = Sent::Call(&request);
         return passing::exchange(shared, caller, sent, &terms.digest, carried).await;
     }
     if let Some(state) = carried.state.filter(|_| caller.era == Era::Modern) {
-        return carried_back(shared, &state, carried.responses.as_ref(), caller, &terms).await;
+        let responses = carried.responses.as_ref();
+        let told = carried_back(shared, &state, responses, caller, &terms).await;
+        return told.map(Answer::Ours);
     }
     let name = request.tool.clone();
     // A run must not be left half created, so its start is never interrupted.
     match shared.runtime.call(request).await {
-        Reply::Result(value) => Ok(Arc::unwrap_or_clone(value)),
+        Reply::Result(value) => Ok(Answer::Ours(Arc::unwrap_or_clone(value))),
+        // It has become a tool of a backend in this very moment.
+        Reply::Passed(result) => Ok(Answer::Passed(result)),
         Reply::Started(handle) => {
             let follower = Follower::new(shared.runtime.clone(), handle);
-            follow(shared, follower, caller, &terms).await
+            let told = follow(shared, follower, caller, &terms).await;
+            told.map(Answer::Ours)
         }
         Reply::Rpc {
             code,

@@ -3,10 +3,10 @@
 //! in the words of the protocol.
 
 use crate::admit::{refuse, sole};
+use crate::answer::{Answer, Fitted};
 use crate::ask;
 use crate::auth::Principal;
 use crate::call::Caller;
-use crate::fit;
 use crate::interrupt::{Closing, Watch};
 use crate::raw::Content;
 use crate::server::{Shared, answered, trace_headers};
@@ -101,7 +101,7 @@ impl Direct {
             done.unwrap_or_else(|_| Err(RpcError::new(code::INTERNAL, "a fault of ours")))
         };
         match answer {
-            Ok(result) => success(&id, &fit::result(result, Era::Modern, &shared.server_info)),
+            Ok(answer) => success(&id, answer, &shared.server_info),
             Err(error) => refuse(status_of(&error), Some(&id), &error),
         }
     }
@@ -149,21 +149,22 @@ fn is_passed_through(shared: &Shared, content: &Content) -> bool {
 struct Success<'a> {
     jsonrpc: &'static str,
     id: Value,
-    result: &'a Value,
+    result: &'a Fitted,
 }
 
-fn success(id: &RequestId, result: &Value) -> Response {
-    let message = Success {
-        jsonrpc: "2.0",
-        id: id.to_value(),
-        result,
-    };
-    match serde_json::to_vec(&message) {
+fn success(id: &RequestId, answer: Answer, server: &Value) -> Response {
+    let body = answer.fitted(server).and_then(|result| {
+        let message = Success {
+            jsonrpc: "2.0",
+            id: id.to_value(),
+            result: &result,
+        };
+        let failed = |error: serde_json::Error| RpcError::new(code::INTERNAL, error.to_string());
+        serde_json::to_vec(&message).map_err(failed)
+    });
+    match body {
         Ok(body) => ([(CONTENT_TYPE, JSON)], body).into_response(),
-        Err(error) => {
-            let error = RpcError::new(code::INTERNAL, error.to_string());
-            refuse(StatusCode::OK, Some(id), &error)
-        }
+        Err(error) => refuse(StatusCode::OK, Some(id), &error),
     }
 }
 

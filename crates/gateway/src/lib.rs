@@ -5,6 +5,7 @@
 //! is decided by `runtime`.
 
 mod admit;
+mod answer;
 mod answer_page;
 mod ask;
 mod auth;

@@ -1,6 +1,7 @@
 //! What an operator sees: readiness, status and metrics. The error rate is that of tool results, which HTTP
 //! status codes do not show.
 
+use crate::answer::Answer;
 use crate::server::Shared;
 use axum::Json;
 use axum::extract::State;
@@ -25,12 +26,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    pub(crate) fn called(&self, outcome: &Result<Value, RpcError>) {
+    pub(crate) fn called(&self, outcome: &Result<Answer, RpcError>) {
         let count = match outcome {
             Err(_) => &self.refused,
-            Ok(result) if result["resultType"] == "input_required" => &self.asked,
-            Ok(result) if result["resultType"] == "task" => &self.tasks,
-            Ok(result) if result["isError"] == true => &self.failed,
+            Ok(answer) if answer.is_of_type("input_required") => &self.asked,
+            Ok(answer) if answer.is_of_type("task") => &self.tasks,
+            Ok(answer) if answer.is_error() => &self.failed,
             Ok(_) => &self.completed,
         };
         count.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Resources, prompts and completion: the merged lists page by page, and requests passed on to the backend that has
 //! the thing.
 
+use crate::answer::Answer;
 use crate::call::Caller;
-use crate::passing::{Answer, Carried, Sent, exchange};
+use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
 use crate::{large, page, seal};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
@@ -81,7 +82,8 @@ async fn passed(
     let arguments = params.get("arguments").cloned().unwrap_or_default();
     let digest = seal::digest(name, &subject, &arguments);
     let sent = Sent::Offer { name, params };
-    let mut result = exchange(shared, caller, sent, &digest, carried).await?;
+    let answer = exchange(shared, caller, sent, &digest, carried).await?;
+    let mut result = answer.into_value()?;
     if name == method::RESOURCES_READ && result["resultType"] != "input_required" {
         page::hint(&mut result, 0, caller.era);
     }
@@ -95,7 +97,7 @@ pub(crate) async fn send(
     params: &Value,
     caller: &Caller,
     passing: Passing,
-) -> Result<Answer, RpcError> {
+) -> Result<Came, RpcError> {
     let params = cleaned(params.clone(), Some(passing));
     let answered = if name == method::PROMPTS_GET {
         shared.runtime.get_prompt(params).await
@@ -106,16 +108,18 @@ pub(crate) async fn send(
     if result["resultType"] == "input_required" {
         return asked(&result);
     }
-    Ok(Answer::Done(result))
+    Ok(Came::Done(Answer::Ours(result)))
 }
 
-fn asked(result: &Value) -> Result<Answer, RpcError> {
+fn asked(result: &Value) -> Result<Came, RpcError> {
     let malformed = |reason: String| RpcError::new(code::INTERNAL, reason);
     let raw =
         serde_json::value::to_raw_value(result).map_err(|error| malformed(error.to_string()))?;
     match CallAnswer::from_raw(raw).map_err(|fault| malformed(fault.to_string()))? {
-        CallAnswer::InputRequired(asked) => Ok(Answer::Asks(asked)),
-        CallAnswer::Complete(_) | CallAnswer::Task(_) => Ok(Answer::Done(result.clone())),
+        CallAnswer::InputRequired(asked) => Ok(Came::Asks(asked)),
+        CallAnswer::Complete(_) | CallAnswer::Task(_) => {
+            Ok(Came::Done(Answer::Ours(result.clone())))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! carries the questions itself, with the backend's state sealed in ours, or with the name of the call that is held
 //! for it; a handshake client is asked in its session.
 
+use crate::answer::Answer;
 use crate::call::{Caller, interrupted};
 use crate::held::{self, Held};
 use crate::interrupt::{Interrupt, Watch};
@@ -40,8 +41,8 @@ impl Carried {
 }
 
 /// What became of a request at its backend.
-pub(crate) enum Answer {
-    Done(Value),
+pub(crate) enum Came {
+    Done(Answer),
     Asks(InputRequired),
     /// It asks in the middle, and only a modern client can answer.
     Waits(Held),
@@ -60,28 +61,31 @@ pub(crate) async fn exchange(
     sent: Sent<'_>,
     digest: &str,
     carried: Carried,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let Opened {
         mut passing,
         mut held,
     } = opened(shared, caller, digest, carried)?;
     for _ in 0..ROUNDS_MAX {
-        let answer = match (&sent, held.take()) {
+        let came = match (&sent, held.take()) {
             (_, Some(name)) => go_on(shared, caller, name, passing.input_responses.take()).await?,
             (Sent::Call(request), None) => call(shared, request, caller, passing.clone()).await?,
             (Sent::Offer { name, params }, None) => {
                 offers::send(shared, name, params, caller, passing.clone()).await?
             }
         };
-        let asked = match answer {
-            Answer::Done(result) => return Ok(result),
-            Answer::Asks(asked) => asked,
-            Answer::Waits(waiting) => return hold(shared, caller, digest, waiting),
+        let asked = match came {
+            Came::Done(answer) => return Ok(answer),
+            Came::Asks(asked) => asked,
+            Came::Waits(waiting) => {
+                return hold(shared, caller, digest, waiting).map(Answer::Ours);
+            }
         };
         may_ask(&asked, &caller.capabilities)?;
         if caller.era == Era::Modern {
             let state = state_of(caller, digest, asked.request_state, None);
-            return Ok(input_required(shared, &state, asked.requests));
+            let asking = input_required(shared, &state, asked.requests);
+            return Ok(Answer::Ours(asking));
         }
         passing.input_responses = Some(put(caller, asked.requests).await?);
         passing.request_state = asked.request_state;
@@ -185,14 +189,14 @@ async fn go_on(
     caller: &Caller,
     name: u64,
     responses: Option<Map<String, Value>>,
-) -> Result<Answer, RpcError> {
+) -> Result<Came, RpcError> {
     let Some(waiting) = shared.held.take(name) else {
         let text = "`requestState` belongs to a call that no longer waits; call the tool again";
         return Err(RpcError::invalid_params(text));
     };
     match responses.and_then(|mut responses| responses.shift_remove(held::KEY)) {
         Some(answer) => follow(caller, waiting.answered(answer)).await,
-        None => Ok(Answer::Waits(waiting)),
+        None => Ok(Came::Waits(waiting)),
     }
 }
 
@@ -322,14 +326,14 @@ async fn call(
     request: &Request,
     caller: &Caller,
     passing: Passing,
-) -> Result<Answer, RpcError> {
+) -> Result<Came, RpcError> {
     let mut request = request.clone();
     let tool = request.tool.clone();
     request.passing = passing;
     if caller.peer.is_none() && caller.takes == Takes::default() {
         // Nothing is said to this client on the way, and its call ends with its connection.
         let reply = Box::pin(shared.runtime.call(request)).await;
-        return answer_of(&tool, reply);
+        return came_of(&tool, reply);
     }
     let (sink, progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
     request.passing.progress = caller.progress.is_some().then_some(sink);
@@ -354,7 +358,7 @@ async fn call(
 }
 
 /// Follows a call to its end, or to a question that its client must carry.
-async fn follow(caller: &Caller, mut calling: Calling) -> Result<Answer, RpcError> {
+async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError> {
     let reply = loop {
         tokio::select! {
             biased;
@@ -368,7 +372,7 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Answer, RpcErro
                 calling.rounds -= 1;
                 match caller.era {
                     Era::Legacy => put_live(caller, question).await,
-                    Era::Modern => return Ok(Answer::Waits(Held::new(calling, question))),
+                    Era::Modern => return Ok(Came::Waits(Held::new(calling, question))),
                 }
             }
             reply = &mut calling.reply => break reply,
@@ -381,13 +385,14 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Answer, RpcErro
     while let Ok(message) = calling.messages.try_recv() {
         log(caller, message).await;
     }
-    answer_of(&calling.tool, reply)
+    came_of(&calling.tool, reply)
 }
 
-fn answer_of(tool: &str, reply: Reply) -> Result<Answer, RpcError> {
+fn came_of(tool: &str, reply: Reply) -> Result<Came, RpcError> {
     match reply {
-        Reply::Result(value) => Ok(Answer::Done(Arc::unwrap_or_clone(value))),
-        Reply::Asks(asked) => Ok(Answer::Asks(asked)),
+        Reply::Result(value) => Ok(Came::Done(Answer::Ours(Arc::unwrap_or_clone(value)))),
+        Reply::Passed(result) => Ok(Came::Done(Answer::Passed(result))),
+        Reply::Asks(asked) => Ok(Came::Asks(asked)),
         Reply::Rpc {
             code,
             message,

@@ -1,6 +1,7 @@
 //! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
 //! One is made for every session and for every modern request, so it is cheap to make.
 
+use crate::answer::Answer;
 use crate::auth::{Access, Principal};
 use crate::call::Caller;
 use crate::held::HeldCalls;
@@ -181,7 +182,8 @@ impl Handler {
             method::SET_LEVEL if era == Era::Legacy => self.session.set_level(&request.params)?,
             _ => {
                 let caller = self.caller(context, &request.params, era);
-                answered(&self.shared, request, &caller).await?
+                let answer = answered(&self.shared, request, &caller).await?;
+                answer.into_value()?
             }
         };
         Ok(fit::result(result, era, &self.shared.server_info))
@@ -257,14 +259,14 @@ pub(crate) async fn answered(
     shared: &Shared,
     request: Content,
     caller: &Caller,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let _answering = shared.answering.token();
     let Content { method, params } = request;
     match method.as_str() {
         method::TOOLS_LIST => {
             shared.settle().await;
             let published = Arc::clone(&shared.runtime.published().borrow());
-            tools::page(&published, &params, caller.era)
+            tools::page(&published, &params, caller.era).map(Answer::Ours)
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
@@ -273,9 +275,13 @@ pub(crate) async fn answered(
             called
         }
         name if tasks::is_task(name) => {
-            Box::pin(tasks::answer(shared, name, &params, caller)).await
+            let told = Box::pin(tasks::answer(shared, name, &params, caller)).await;
+            told.map(Answer::Ours)
         }
-        name => Box::pin(offers::answer(shared, name, params, caller)).await,
+        name => {
+            let told = Box::pin(offers::answer(shared, name, params, caller)).await;
+            told.map(Answer::Ours)
+        }
     }
 }
 

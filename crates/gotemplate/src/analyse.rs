@@ -3,17 +3,12 @@
 
 mod path;
 
+use crate::limits::{PATH_SEGMENTS_MAX, VISITS_MAX};
 use std::rc::Rc;
 
 use crate::analysis::{Analysis, Base, Dot, FunctionUse, Key, Read, Segment};
 use crate::span::Span;
 use crate::tree::{BranchKind, Kind, NodeId, Place, Run, Tree};
-
-/// How often one definition is looked at, with different arguments.
-const VISITS_MAX: usize = 64;
-
-/// Paths longer than this are treated as unknown.
-const PATH_SEGMENTS_MAX: usize = 64;
 
 /// A path from the root of the data, where it is known.
 type Rooted = Option<Rc<Vec<Segment>>>;

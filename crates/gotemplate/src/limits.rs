@@ -48,3 +48,18 @@ pub(crate) const PAREN_DEPTH_MAX: usize = 10_000;
 pub(crate) const JSON_DEPTH_MAX: usize = 10_000;
 /// Nesting of a value that is handed out; dropping a JSON value goes as deep as it is nested.
 pub(crate) const VALUE_DEPTH_MAX: usize = 500;
+
+/// How often one definition is looked at, with different arguments.
+pub(crate) const VISITS_MAX: usize = 64;
+
+/// Paths longer than this are treated as unknown.
+pub(crate) const PATH_SEGMENTS_MAX: usize = 64;
+
+/// Fixed notation has no nonzero digit beyond this many places; what is asked beyond is zeros.
+pub(crate) const NUMBER_PLACES_MAX: usize = 1_100;
+
+/// Spans kept per rendering.
+pub(crate) const MISSING_MAX: usize = 1_000;
+
+/// Maps up to this size are searched in order; hashing a key costs more than comparing a few.
+pub(crate) const SCANNED_ENTRIES_MAX: usize = 8;

@@ -3,6 +3,7 @@
 mod call;
 mod rounds;
 
+use crate::limits::MISSING_MAX;
 use bumpalo::Bump;
 
 use crate::budget::Budget;
@@ -41,9 +42,6 @@ struct Frame<'a> {
     variables: usize,
     entry: u32,
 }
-
-/// Spans kept per rendering.
-const MISSING_MAX: usize = 1_000;
 
 pub(crate) struct Machine<'a> {
     code: Code<'a>,

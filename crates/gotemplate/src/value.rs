@@ -1,5 +1,6 @@
 //! Values as a running template sees them: small, copied freely, borrowed from the data or the arena.
 
+use crate::limits::SCANNED_ENTRIES_MAX;
 use bumpalo::Bump;
 use serde_json::{Map, Number, Value};
 
@@ -224,9 +225,6 @@ pub(crate) enum MapView<'a> {
     Made(&'a [Entry<'a>]),
     Dyn(&'a dyn Object),
 }
-
-/// Maps up to this size are searched in order; hashing a key costs more than comparing a few.
-const SCANNED_ENTRIES_MAX: usize = 8;
 
 impl<'a> MapView<'a> {
     pub(crate) fn len(self) -> usize {

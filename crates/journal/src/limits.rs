@@ -45,3 +45,6 @@ pub(crate) const READER_STACK_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const IMPORT_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Limit: nesting of an exported run, whose parser is recursive.
 pub(crate) const IMPORT_NESTING_MAX: usize = 512;
+
+/// Limit: a key file that is longer than this holds no key.
+pub(crate) const KEY_FILE_BYTES_MAX: u64 = 1024;

@@ -1,6 +1,7 @@
 //! What a run goes on to do once a question of it is answered: who called it with what, and the steps still to come.
 //! For people who decide; nothing is evaluated, and sensitive values are covered.
 
+use crate::limits::STEPS_AHEAD_MAX;
 use crate::questions::LookError;
 use crate::runtime::Runtime;
 use crate::sensitive::{Masker, masked};
@@ -9,9 +10,6 @@ use onecall_engine::identity::{RunId, Timestamp};
 use onecall_workflow::print;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// Limit: steps that are shown.
-const STEPS_MAX: usize = 50;
 
 #[derive(Debug)]
 pub struct Ahead {
@@ -42,8 +40,8 @@ impl Runtime {
                     .map_or(text.clone(), |masker| masker.cover_text(&text))
             })
             .collect();
-        let more = steps.len().saturating_sub(STEPS_MAX);
-        steps.truncate(STEPS_MAX);
+        let more = steps.len().saturating_sub(STEPS_AHEAD_MAX);
+        steps.truncate(STEPS_AHEAD_MAX);
         let stored = masked(stored)?;
         let input = stored.events.iter().find_map(|event| match &event.what {
             What::RunStarted { input, .. } => Some(Arc::clone(input)),

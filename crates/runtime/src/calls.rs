@@ -20,7 +20,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{CallAnswer, InputRequired, meta};
+use onecall_mcp::{CallAnswer, CallResult, InputRequired, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -91,6 +91,8 @@ impl Request {
 pub enum Reply {
     /// A tool result, as JSON.
     Result(Arc<Value>),
+    /// The result of a backend's tool, as it came.
+    Passed(CallResult),
     /// A run was started; follow it.
     Started(RunHandle),
     /// A protocol error of a backend, passed on.
@@ -269,10 +271,7 @@ async fn pass_through(
             .insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
     }
     match backends.call(backend, call).await {
-        Ok(CallAnswer::Complete(result)) => match result.parse() {
-            Ok(output) => Reply::Result(Arc::new(Value::Object(output.into_object()))),
-            Err(error) => refuse(Code::TransportProtocol, &error.to_string()),
-        },
+        Ok(CallAnswer::Complete(result)) => Reply::Passed(result),
         Ok(CallAnswer::InputRequired(asked)) => Reply::Asks(asked),
         Ok(CallAnswer::Task(_)) => {
             refuse(Code::TransportProtocol, "the backend left a task behind")

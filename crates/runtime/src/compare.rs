@@ -1,14 +1,12 @@
 //! What differs between two runs: steps, arguments, outputs, failures and times, as plain data.
 
 use crate::history::{RunHistory, StepHistory};
+use crate::limits::DIFFERENCES_MAX;
 use onecall_engine::identity::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// Limit: places listed of one value; more are counted.
-const PLACES_MAX: usize = 50;
 
 /// Times that are nearer than this, or than a fifth of the longer one, count as the same.
 const TIME_SLACK: Duration = Duration::from_millis(10);
@@ -119,10 +117,10 @@ impl Changes {
     fn value(&mut self, what: &str, a: &Value, b: &Value) {
         let first = self.0.len();
         self.below(what, a, b);
-        let more = self.0.len().saturating_sub(first + PLACES_MAX);
+        let more = self.0.len().saturating_sub(first + DIFFERENCES_MAX);
         if more > 0 {
-            self.0.truncate(first + PLACES_MAX);
-            let what = format!("{what} (places beyond {PLACES_MAX})");
+            self.0.truncate(first + DIFFERENCES_MAX);
+            let what = format!("{what} (places beyond {DIFFERENCES_MAX})");
             let (a, b) = (json!(more), json!(more));
             self.0.push(Change { what, a, b });
         }
@@ -205,7 +203,7 @@ mod tests {
         let a: Vec<u64> = (0..60).collect();
         let b: Vec<u64> = (100..160).collect();
         changes.value("output", &json!(a), &json!(b));
-        assert_eq!(changes.0.len(), PLACES_MAX + 1);
-        assert_eq!(changes.0[PLACES_MAX].a, 10);
+        assert_eq!(changes.0.len(), DIFFERENCES_MAX + 1);
+        assert_eq!(changes.0[DIFFERENCES_MAX].a, 10);
     }
 }

@@ -1,14 +1,12 @@
 //! Which backend is which: a run goes on only against the backends it was bound to.
 
+use crate::limits::FOREIGN_MAX;
 use onecall_config::settings::{Backend, Transport};
 use onecall_engine::identity::RunId;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-
-/// Limit: runs of others that are remembered; beyond it all are looked at again.
-const FOREIGN_MAX: usize = 10_000;
 
 /// How each backend is reached, without secrets: no environment, no headers.
 #[derive(Clone, Debug, Default)]

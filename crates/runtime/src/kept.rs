@@ -2,6 +2,7 @@
 //! A list belongs to the backend as it is reached: another program under the same name starts unknown.
 
 use crate::identity::Identities;
+use crate::limits::TOOLS_KEPT_MAX;
 use crate::runtime::Content;
 use crate::world::chain;
 use onecall_backends::{BackendName, ToolLists};
@@ -12,9 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) type Kept = BTreeMap<BackendName, Arc<[Tool]>>;
-
-/// Limit: tools of one list that is kept; longer ones are read anew after a restart.
-const TOOLS_KEPT_MAX: usize = 2_000;
 
 /// What the store has of these backends. A store that cannot be read is as good as an empty one.
 pub(crate) async fn load(journal: &dyn Journal, identities: &Identities) -> Kept {

@@ -1,15 +1,13 @@
 //! The tokens of callers whose runs have not ended, in memory only: a parked run that is taken up again by this process
 //! still has one. What a token is exchanged for is left to `backends`.
 
+use crate::limits::LENT_MAX;
 use crate::runtime::Runtime;
 use onecall_backends::CallerToken;
 use onecall_engine::identity::RunId;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// Limit: runs whose caller's token is kept.
-const LENT_MAX: usize = 10_000;
 
 /// How long a token is kept at least, also when there are too many; few live longer.
 const LENT_LIFE: Duration = Duration::from_hours(1);

@@ -10,6 +10,7 @@ pub mod history;
 mod identity;
 mod kept;
 mod lent;
+mod limits;
 mod merge;
 pub mod nodes;
 pub mod offers;

@@ -1,12 +1,10 @@
 //! Stored plans that were read already, by their hash: a thousand runs of one workflow read its plan once.
 
+use crate::limits::PLANS_MAX;
 use onecall_workflow::plan::Plan;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Limit: plans that are kept read.
-const PLANS_MAX: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Plans(Mutex<BTreeMap<String, Arc<Plan>>>);

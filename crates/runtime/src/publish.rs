@@ -2,6 +2,7 @@
 //! What does not fit is withheld with its reason, and nothing else is.
 
 use crate::identity::Identities;
+use crate::limits::NAME_CHARACTERS_MAX;
 use onecall_backends::Backends;
 use onecall_config::settings::{Expose, Names, Server};
 use onecall_engine::failure::Code;
@@ -295,9 +296,6 @@ fn passed_through(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = (&C
 
 /// Bytes of JSON that make about one token.
 const BYTES_PER_TOKEN: usize = 4;
-/// Characters of a name that every host takes.
-const NAME_CHARACTERS_MAX: usize = 64;
-
 fn is_taken_everywhere(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.len() <= NAME_CHARACTERS_MAX && name.chars().all(fits)

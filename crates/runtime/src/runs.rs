@@ -1,5 +1,6 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
+use crate::limits::{INPUTS_MAX, WATCH_LAG_MAX};
 use crate::sensitive::{Masker, asks_for_a_secret};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
@@ -12,13 +13,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, mpsc, watch};
-
-/// Limit: batches of events a slow watcher may lag behind before it misses some. Room for them is made when a
-/// run starts, whether anybody watches or not.
-const WATCH_LAG_MAX: usize = 128;
-
-/// Limit: inputs that wait for a run to take them.
-pub(crate) const INPUTS_MAX: usize = 64;
 
 /// What a run has come to.
 #[derive(Clone, Debug)]

@@ -1,17 +1,12 @@
 //! Reading files and directories into texts. What they mean is for `config` and the dialects.
 
+use crate::limits::{DEPTH_MAX, FILES_MAX};
 use onecall_config::{Input, references};
 use onecall_source::{Diagnostic, Diagnostics, SourceMap, Text, codes};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-/// Limit: files of one command.
-const FILES_MAX: usize = 10_000;
-
-/// Limit: how deep directories are read.
-const DEPTH_MAX: usize = 16;
 
 /// Texts of all files, ready to be understood.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use crate::calls;
 use crate::kept::Stored;
+use crate::limits::MAINTENANCE_BATCHES_MAX;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
@@ -22,9 +23,6 @@ const ROUND: Duration = Duration::from_millis(500);
 
 /// How often finished runs beyond what is kept are removed.
 const MAINTENANCE: Duration = Duration::from_mins(1);
-
-/// Limit: batches of one maintenance, so that it never holds up the rounds.
-const MAINTENANCE_BATCHES_MAX: usize = 10;
 
 /// Takes over what is claimable now, then goes on tending in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {

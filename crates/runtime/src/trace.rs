@@ -1,11 +1,9 @@
 //! Trace context of a caller, carried on to backends: every call of ours is a span of its own in the caller's trace.
 //! Nothing is recorded or exported here.
 
+use crate::limits::TRACE_STATE_BYTES_MAX;
 use onecall_mcp::meta;
 use serde_json::{Map, Value};
-
-/// Limit: `tracestate` and `baggage`, in bytes; longer ones are not passed on.
-const STATE_BYTES_MAX: usize = 8 * 1024;
 
 /// The trace that a call belongs to; empty where the caller sent none.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +20,7 @@ impl Trace {
         let mut beside = Vec::new();
         for key in [meta::TRACE_STATE, meta::BAGGAGE] {
             if let Some(Value::String(text)) = meta.shift_remove(key)
-                && text.len() <= STATE_BYTES_MAX
+                && text.len() <= TRACE_STATE_BYTES_MAX
             {
                 beside.push((key, text));
             }

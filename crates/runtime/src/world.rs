@@ -1,6 +1,7 @@
 //! The live world of the engine: backends, the system clock, the timer of the async runtime.
 
 use crate::calls::caller_id;
+use crate::limits::QUESTIONS_MAX;
 use crate::trace::Trace;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -19,9 +20,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
-
-/// Limit: questions of one call that wait to be taken.
-const QUESTIONS_MAX: usize = 8;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LiveWorld {

@@ -17,3 +17,9 @@ pub(crate) const SYNTAX_FAULTS_MAX: usize = 8;
 
 /// Longest piece of a user's text quoted inside a message, in characters.
 pub(crate) const QUOTED_CHARACTERS_MAX: usize = 60;
+
+/// Places of one file further apart than this are drawn as snippets of their own, so that drawing stays cheap.
+pub(crate) const SNIPPET_LINES_MAX: usize = 200;
+
+/// Lines longer than this are not drawn at all; the place is named.
+pub(crate) const SNIPPET_BYTES_MAX: usize = 16 * 1024;

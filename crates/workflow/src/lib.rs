@@ -19,6 +19,7 @@ pub mod lock;
 pub mod name;
 pub mod output;
 pub mod parameters;
+mod plain;
 pub mod plan;
 pub mod policy;
 pub mod print;

@@ -52,3 +52,9 @@ pub(crate) const JQ_STACK_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) const JQ_STACK_USED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Characters of a value that a jq error shows.
 pub(crate) const JQ_SHOWN_CHARACTERS_MAX: usize = 200;
+
+/// Limit: lines of one difference, and characters of a value in it.
+pub(crate) const LOCK_LINES_MAX: usize = 20;
+
+/// Limit: characters shown of a value that differs from the lock.
+pub(crate) const LOCK_SHOWN_CHARS_MAX: usize = 160;

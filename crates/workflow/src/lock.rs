@@ -2,6 +2,7 @@
 //! the same; what has changed since is told line by line.
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
+use crate::limits::{LOCK_LINES_MAX, LOCK_SHOWN_CHARS_MAX};
 use crate::stored::hash_text;
 use crate::workflow::Workflow;
 use onecall_source::{Diagnostic, Diagnostics, codes};
@@ -11,10 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The form this build writes.
 const VERSION: u64 = 1;
-
-/// Limit: lines of one difference, and characters of a value in it.
-const LINES_MAX: usize = 20;
-const SHOWN_CHARS_MAX: usize = 160;
 
 /// What is locked of a tool.
 const FIELDS: [&str; 6] = [
@@ -195,9 +192,9 @@ impl Locked {
         if lines.is_empty() {
             lines.push("the lock file was edited".to_owned());
         }
-        if lines.len() > LINES_MAX {
-            let rest = lines.len() - LINES_MAX;
-            lines.truncate(LINES_MAX);
+        if lines.len() > LOCK_LINES_MAX {
+            let rest = lines.len() - LOCK_LINES_MAX;
+            lines.truncate(LOCK_LINES_MAX);
             lines.push(format!("and {rest} more"));
         }
         Some(lines)
@@ -248,7 +245,7 @@ fn compare(path: &str, then: Option<&Value>, now: Option<&Value>, lines: &mut Ve
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+    match text.char_indices().nth(LOCK_SHOWN_CHARS_MAX) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }

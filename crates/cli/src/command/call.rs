@@ -8,6 +8,7 @@ mod trace;
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
 use crate::input::read_text;
+use crate::limits::STDIN_BYTES_MAX;
 use crate::progress::{self, Progress};
 use crate::terminal::{self, Terminal};
 use crate::{print, values, wire};
@@ -21,9 +22,6 @@ use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Limit: bytes of arguments read from stdin.
-const STDIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let words = Words::split(&args.words)?;
@@ -133,6 +131,7 @@ async fn call(runtime: &Runtime, request: Request, trace: Option<&Path>) -> anyh
     }
     match runtime.call(request).await {
         Reply::Result(result) => print_result(&result),
+        Reply::Passed(result) => print_result(&Value::Object(result.parse()?.into_object())),
         Reply::Started(handle) => {
             let run = handle.id.clone();
             let exit = follow(runtime, handle).await?;

@@ -3,6 +3,7 @@
 use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
 use crate::input::read_text;
+use crate::limits::TOOLS_BYTES_MAX;
 use crate::{print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
@@ -12,9 +13,6 @@ use onecall_source::{Diagnostics, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
 use std::path::Path;
-
-/// Limit: bytes of a file of saved tools.
-const TOOLS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();

@@ -3,14 +3,12 @@
 use crate::args::DemoArgs;
 use crate::exit::Exit;
 use crate::input::read_text;
+use crate::limits::ANSWERS_BYTES_MAX;
 use crate::{print, wire};
 use anyhow::Context;
 use serde_json::{Map, Value};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-
-/// Limit: bytes of a file of answers.
-const ANSWERS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let options = onecall_demo::Options {

@@ -5,6 +5,7 @@ use crate::args::StoreArgs;
 use crate::client_file::ClientFile;
 use crate::clients::{self, Client, Folders};
 use crate::exit::Exit;
+use crate::limits::NAME_CHARS_MAX;
 use crate::{print, wire};
 use clap::Args;
 use onecall_backends::BackendState;
@@ -18,9 +19,6 @@ use std::time::Duration;
 
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// Limit: characters of a tool's name that every known host takes.
-const NAME_CHARS_MAX: usize = 64;
 
 #[derive(Debug, Args)]
 #[command(

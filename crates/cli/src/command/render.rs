@@ -3,14 +3,12 @@
 use crate::args::{RenderArgs, RenderMode};
 use crate::exit::Exit;
 use crate::input::read_text;
+use crate::limits::RENDER_BYTES_MAX;
 use crate::print;
 use anyhow::Context;
 use gotemplate::{Mode, ParseOptions, RenderOptions};
 use serde_json::Value;
 use std::io::{BufRead, Read};
-
-/// Limit: bytes of data, and of one line.
-const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) fn run(args: &RenderArgs) -> anyhow::Result<Exit> {
     let mode = match args.mode {
@@ -53,7 +51,7 @@ fn data(args: &RenderArgs) -> anyhow::Result<Value> {
     let Some(path) = &args.data else {
         return Ok(Value::Null);
     };
-    let text = read_text(path, BYTES_MAX)?;
+    let text = read_text(path, RENDER_BYTES_MAX)?;
     serde_json::from_str(&text).with_context(|| format!("`{}` is not JSON", path.display()))
 }
 
@@ -63,7 +61,9 @@ fn lines(mode: Mode) -> anyhow::Result<Exit> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = (&mut input).take(BYTES_MAX).read_until(b'\n', &mut line)?;
+        let read = (&mut input)
+            .take(RENDER_BYTES_MAX)
+            .read_until(b'\n', &mut line)?;
         if read == 0 {
             return Ok(Exit::Ok);
         }

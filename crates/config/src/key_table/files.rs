@@ -4,7 +4,7 @@ use super::Shape::{
     Any, Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
 };
 use super::{Effect, Part, acts, free, key, needed, plain, refused, warned};
-use crate::onecall::RESULT_BYTES_MAX;
+use crate::limits::RESULT_BYTES_MAX;
 
 /// How other programs spell the transports.
 const TRANSPORTS: &[&str] = &["stdio", "sse", "http", "streamable-http", "streamable_http"];

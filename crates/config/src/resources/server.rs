@@ -9,6 +9,7 @@ use super::{
 };
 use crate::backend::Reader;
 use crate::keys;
+use crate::limits::FLAGS_SHOWN_MAX;
 use crate::settings::{Backend, Server};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
@@ -189,9 +190,6 @@ pub(crate) fn no_backends(server: &Server, place: &Place, group: Option<&Text>) 
         .label(place, "no backends")
         .help(format!("give {}, `--mcp-config mcp.json`, or the files of its members (MCPServerEntry, MCPRemoteProxy, MCPServer)", flags(server)))
 }
-
-/// Limit: flags that a help text shows.
-const FLAGS_SHOWN_MAX: usize = 5;
 
 fn flags(server: &Server) -> String {
     let tools = server

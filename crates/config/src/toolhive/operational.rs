@@ -1,18 +1,17 @@
 //! `operational`: time-outs, and when backends count as dead.
 
 use crate::keys;
+use crate::limits::OPERATIONAL_COUNT_MAX;
 use crate::settings::Health;
 use crate::workloads::Workloads;
 use onecall_dialects::toolhive::{parse_duration, read_duration};
 use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
 use std::time::Duration;
 
-/// What a circuit breaker has that is enabled and says no more.
-const FAILURES_MAX: u32 = 5;
-const REST: Duration = Duration::from_mins(1);
+/// Failures in a row that open a circuit breaker which is enabled and says no more.
+const FAILURES: u32 = 5;
 
-/// Limit: what may be counted before a backend counts as dead.
-const COUNT_MAX: i64 = 1_000;
+const REST: Duration = Duration::from_mins(1);
 
 pub(super) fn read(
     mut fields: Fields<'_>,
@@ -42,7 +41,7 @@ fn failure_handling(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> He
         let rest = positive(&mut breaker, "timeout", diagnostics);
         breaker.finish(diagnostics);
         if enabled.is_some_and(|enabled| enabled.value) {
-            health.failures_max = failures_max.or(Some(FAILURES_MAX));
+            health.failures_max = failures_max.or(Some(FAILURES));
             health.rest = rest.or(Some(REST));
         }
     }
@@ -54,7 +53,7 @@ fn failure_handling(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> He
 }
 
 fn count(fields: &mut Fields<'_>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<u32> {
-    let count = fields.optional_integer(key, 1..=COUNT_MAX, diagnostics)?;
+    let count = fields.optional_integer(key, 1..=OPERATIONAL_COUNT_MAX, diagnostics)?;
     u32::try_from(count.value).ok()
 }
 

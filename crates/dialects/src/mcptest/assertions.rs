@@ -2,11 +2,9 @@
 //! left to the test runner.
 
 use super::syntax::Suite;
+use crate::limits::PATTERN_BYTES_MAX;
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, codes};
 use regex::{Regex, RegexBuilder};
-
-/// Limit: bytes of a compiled pattern.
-const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// The assertions of every composition and of its cases.
 pub(super) fn lint(suite: &Suite<'_>, diagnostics: &mut Diagnostics) {

@@ -3,10 +3,8 @@
 
 use super::syntax::{Composition, Step, Suite};
 use super::template::{self, Part};
+use crate::limits::NOTICE_PLACES_MAX;
 use onecall_source::{Diagnostic, Entry, Node, NodeKind, Place, Text, codes};
-
-/// Limit: places shown in one notice.
-const PLACES_MAX: usize = 6;
 
 /// A point of difference: what the suite has, and what 1.3.0 makes of it.
 type Point = (&'static str, &'static str);
@@ -64,7 +62,7 @@ pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
     );
     let mut notice =
         Diagnostic::remark(codes::SUITE_DIFFERS, message).label(first, points.found[0].0.0);
-    for (point, place) in points.found.iter().skip(1).take(PLACES_MAX - 1) {
+    for (point, place) in points.found.iter().skip(1).take(NOTICE_PLACES_MAX - 1) {
         notice = notice.secondary(place, point.0);
     }
     for ((what, other), _) in &points.found {
@@ -88,7 +86,7 @@ pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
     let names: Vec<&str> = keys.iter().map(|key| key.as_str()).collect();
     let message = format!("tests are not run yet: {}", names.join(", "));
     let mut notice = Diagnostic::remark(codes::NOT_RUN_YET, message);
-    for key in keys.iter().take(PLACES_MAX) {
+    for key in keys.iter().take(NOTICE_PLACES_MAX) {
         notice = notice.label(key.place(), "read over");
     }
     let notice = notice.help("compositions run and can be published without them");

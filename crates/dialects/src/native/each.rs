@@ -3,6 +3,7 @@
 use super::expressions::Reader;
 use super::step::{call, common, shape};
 use super::{path, policy};
+use crate::limits::ITEMS_MAX;
 use crate::name;
 use crate::words::{FAILED_ITEM, stated};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Spanned, Text, codes};
@@ -16,8 +17,6 @@ use serde_json::Value;
 const PARALLEL: u32 = 10;
 /// Items of a loop, when it does not say, and at most.
 const ITEMS: u32 = 10_000;
-const ITEMS_MAX: i64 = 100_000;
-
 /// Where the step inside of a loop is written.
 pub(super) enum Body {
     /// Under `do`; this is its name if it states none.

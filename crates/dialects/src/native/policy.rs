@@ -2,6 +2,7 @@
 
 use super::duration;
 use crate::failures;
+use crate::limits::NATIVE_RETRIES_MAX;
 use crate::words::{
     ALL_FAILED, ANY_FAILED, DURABILITY, ON_DISCONNECT, ON_ERROR, WHILE_ASKING, Word, stated,
 };
@@ -15,9 +16,6 @@ use std::time::Duration;
 
 /// The first wait before another attempt.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// Attempts after the first, at most.
-const RETRIES_MAX: i64 = 100;
-
 const AFTER_SKIP: [Word<SkippedNeed>; 3] = [
     ("skip", SkippedNeed::Skips),
     ("run", SkippedNeed::Runs),
@@ -122,7 +120,7 @@ pub(super) fn then(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Th
 pub(super) fn retry(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Retry> {
     let node = fields.node().get("retry");
     if node.is_some_and(|node| matches!(node.kind, NodeKind::Number(_))) {
-        let times = fields.optional_integer("retry", 1..=RETRIES_MAX, diagnostics)?;
+        let times = fields.optional_integer("retry", 1..=NATIVE_RETRIES_MAX, diagnostics)?;
         return Some(Retry {
             times: whole(&times),
             delay: RETRY_DELAY,
@@ -130,7 +128,7 @@ pub(super) fn retry(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> O
         });
     }
     let mut own = fields.optional_fields("retry", diagnostics)?;
-    let times = own.optional_integer("times", 1..=RETRIES_MAX, diagnostics);
+    let times = own.optional_integer("times", 1..=NATIVE_RETRIES_MAX, diagnostics);
     let delay = duration(&mut own, "delay", diagnostics);
     let on = own.string_sequence("on", diagnostics);
     let has_on = own.has("on");

@@ -4,7 +4,6 @@
 mod bounds;
 mod deciding;
 mod driver;
-mod erring;
 mod evaluator;
 mod full;
 mod log;

@@ -8,6 +8,9 @@ use onecall_mcp::{Incoming, message_text, method, parse, response};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write as _};
 
+/// A number that no JSON value of ours can hold: a text of it is written without its quotes.
+const HUGE: &str = "123456789012345678901234567890";
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
@@ -51,7 +54,8 @@ fn serve(
                 continue;
             }
         };
-        output.write_all(message_text(&response(&id, &answer)).as_bytes())?;
+        let text = message_text(&response(&id, &answer)).replace(&format!("{HUGE:?}"), HUGE);
+        output.write_all(text.as_bytes())?;
         output.flush()?;
     }
     Ok(())
@@ -126,7 +130,7 @@ fn odd_result(params: &Value) -> Value {
         return json!({ "content": [], "structuredContent": params["_meta"] });
     }
     json!({
-        "zulu": { "b": 1, "a": 2 },
+        "zulu": { "b": HUGE, "a": 2 },
         "content": [{ "type": "hologram", "depth": 3, "annotations": { "audience": ["martian"] } }],
         "structuredContent": [1, 2, 3],
         "_meta": { "vendor.example/x": null }

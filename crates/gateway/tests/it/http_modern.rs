@@ -55,13 +55,12 @@ async fn tools_are_listed_whole_and_in_order() {
 async fn nothing_a_backend_sends_is_lost() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
-    let result = client
-        .modern_result("tools/call", json!({ "name": "odd_odd" }))
+    let answer = client
+        .modern("tools/call", json!({ "name": "odd_odd" }))
         .await;
-    assert_eq!(
-        result.to_string(),
-        r#"{"zulu":{"b":1,"a":2},"content":[{"type":"hologram","depth":3,"annotations":{"audience":["martian"]}}],"structuredContent":[1,2,3],"_meta":{"vendor.example/x":null,"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1.2.3"}},"resultType":"complete"}"#
-    );
+    let text = answer.text().await;
+    let result = r#""result":{"zulu":{"b":123456789012345678901234567890,"a":2},"content":[{"type":"hologram","depth":3,"annotations":{"audience":["martian"]}}],"structuredContent":[1,2,3],"_meta":{"vendor.example/x":null,"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1.2.3"}},"resultType":"complete"}}"#;
+    assert!(text.ends_with(result), "{text}");
     world.end().await;
 }
 

@@ -8,12 +8,11 @@ use onecall_gateway::{Access, HttpOptions, Mount, serve_http};
 use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_source::SourceMap;
-use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
+use onecall_workflow::expression::{ValueTemplate, nowhere};
 use onecall_workflow::policy::{self, Durability};
-use onecall_workflow::step::{Action, Ask, Call, Reading, Shape, Step};
-use onecall_workflow::workflow::{Annotations, Output, Workflow};
+use onecall_workflow::step::{Action, Ask, Call, Step};
+use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,63 +50,27 @@ fn backend(name: &str, args: &[&str]) -> Backend {
     }
 }
 
-fn step(name: &str, action: Action) -> Step {
-    Step {
-        name: name.into(),
-        title: None,
-        description: None,
-        needs: Vec::new(),
-        when: None,
-        action,
-        timeout: None,
-        on_error: policy::OnError::ABORT,
-        skipped_need: policy::SkippedNeed::Runs,
-        default: None,
-        mock: None,
-        place: nowhere(),
-    }
-}
-
 pub(crate) fn calls(name: &str, tool: &str, arguments: Value) -> Step {
     let call = Call {
-        tool: tool.into(),
         arguments: ValueTemplate::Literal(arguments),
-        reading: Reading::ContentMap,
-        idempotent: false,
-        transform: None,
-        tool_place: nowhere(),
-        argument_places: std::collections::BTreeMap::new(),
+        ..Call::plain(tool)
     };
-    step(name, Action::Call(call))
+    Step::plain(name, Action::Call(call))
 }
 
 fn asks(name: &str, message: &str, schema: Option<Value>) -> Step {
     let ask = Ask {
-        message: Expression::text(message),
         schema,
-        bare: false,
-        on_decline: policy::Refusal::Fails,
-        on_cancel: policy::Refusal::Fails,
-        default_response: None,
-        output: Shape::Report,
+        ..Ask::plain(message)
     };
-    step(name, Action::Ask(ask))
+    Step::plain(name, Action::Ask(ask))
 }
 
 pub(crate) fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
     Workflow {
-        name: name.into(),
-        version: None,
-        title: None,
         description: Some(format!("Test workflow {name}.")),
-        labels: BTreeMap::new(),
-        annotations: Annotations::default(),
         inputs: json!({ "type": "object", "properties": {} }),
-        steps,
-        output: Output::LastCompleted,
-        policy: policy::Run::default(),
-        derives: None,
-        place: nowhere(),
+        ..Workflow::plain(name, steps)
     }
 }
 

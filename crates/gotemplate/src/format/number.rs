@@ -1,13 +1,12 @@
 //! Digits of numbers: shortest and fixed forms of floats as Go lays them out, and plain integers.
 
+use crate::limits::NUMBER_PLACES_MAX;
+
 /// Decimal digits `0.d1d2d3… x 10^point`, without sign and trailing zeros; no digits for zero.
 struct Decimal<'b> {
     digits: &'b [u8],
     point: i32,
 }
-
-/// Fixed notation has no nonzero digit beyond this many places; what is asked beyond is zeros.
-const PLACES_MAX: usize = 1_100;
 
 /// Appends an unsigned integer in decimal.
 pub(crate) fn push_uint(out: &mut Vec<u8>, value: u64) {
@@ -113,8 +112,8 @@ fn push_fixed(out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
     push_sign(out, value);
     if let Some(places) = precision {
         // Writing to a vector cannot fail.
-        let _ = write!(out, "{:.*}", places.min(PLACES_MAX), value.abs());
-        out.resize(out.len() + places.saturating_sub(PLACES_MAX), b'0');
+        let _ = write!(out, "{:.*}", places.min(NUMBER_PLACES_MAX), value.abs());
+        out.resize(out.len() + places.saturating_sub(NUMBER_PLACES_MAX), b'0');
     } else {
         let mut buffer = [0; 24];
         let decimal = shortest(value.abs(), &mut buffer);
@@ -158,8 +157,8 @@ fn push_exponent_form(out: &mut Vec<u8>, decimal: &Decimal<'_>, places: usize, m
     out.push(digit(0));
     if places > 0 {
         out.push(b'.');
-        out.extend((1..=places.min(PLACES_MAX)).map(digit));
-        out.resize(out.len() + places.saturating_sub(PLACES_MAX), b'0');
+        out.extend((1..=places.min(NUMBER_PLACES_MAX)).map(digit));
+        out.resize(out.len() + places.saturating_sub(NUMBER_PLACES_MAX), b'0');
     }
     let exponent = if decimal.digits.is_empty() {
         0
@@ -203,7 +202,7 @@ fn shortest(value: f64, buffer: &mut [u8; 24]) -> Decimal<'_> {
 
 /// `count` significant digits of `value`, rounded half to even.
 fn rounded(value: f64, count: usize, buffer: &mut Vec<u8>) -> Decimal<'_> {
-    let text = format!("{:.*e}", count.min(PLACES_MAX) - 1, value);
+    let text = format!("{:.*e}", count.min(NUMBER_PLACES_MAX) - 1, value);
     buffer.resize(text.len(), 0);
     from_text(text.as_bytes(), buffer)
 }

@@ -1,13 +1,11 @@
 //! The key of a store: given as text, or kept in a file beside the store that is made once, whoever comes first.
 
+use crate::limits::KEY_FILE_BYTES_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-
-/// Limit: a key file that is longer than this holds no key.
-const FILE_BYTES_MAX: u64 = 1024;
 
 /// What a store is sealed with.
 #[derive(Clone)]
@@ -91,7 +89,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
         opened => opened?,
     };
     let mut text = String::new();
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    file.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(Some(text))
 }
 

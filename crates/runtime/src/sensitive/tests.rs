@@ -7,13 +7,9 @@ use onecall_engine::event::{Answer, AnswerAction};
 use onecall_engine::evolve::evolve;
 use onecall_engine::identity::{RunId, Slot, Timestamp};
 use onecall_engine::inquiry::AskedBy;
-use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
-use onecall_workflow::name::{StepName, ToolName, WorkflowName};
-use onecall_workflow::policy::{OnError, Refusal, Run, SkippedNeed};
-use onecall_workflow::step::{Ask, Call, Reading};
-use onecall_workflow::workflow::{Annotations, Output as Declared, Workflow};
+use onecall_workflow::step::{Ask, Call};
+use onecall_workflow::workflow::Workflow;
 use serde_json::json;
-use std::collections::BTreeMap;
 
 const PIN: &str = "pin-90210";
 
@@ -21,69 +17,21 @@ fn asks_for_pin() -> Value {
     json!({ "type": "object", "properties": { "pin": { "type": "string", "writeOnly": true } } })
 }
 
-fn step(name: &str, action: Action) -> Step {
-    Step {
-        name: StepName::new(name),
-        title: None,
-        description: None,
-        needs: Vec::new(),
-        when: None,
-        action,
-        timeout: None,
-        on_error: OnError::ABORT,
-        skipped_need: SkippedNeed::Runs,
-        default: None,
-        mock: None,
-        place: nowhere(),
-    }
-}
-
 fn ask() -> Step {
     let ask = Ask {
-        message: Expression::text("the pin?"),
         schema: Some(asks_for_pin()),
-        bare: false,
-        on_decline: Refusal::Fails,
-        on_cancel: Refusal::Fails,
-        default_response: None,
-        output: Shape::Report,
+        ..Ask::plain("the pin?")
     };
-    step("ask", Action::Ask(ask))
+    Step::plain("ask", Action::Ask(ask))
 }
 
 fn call() -> Step {
-    let call = Call {
-        tool: ToolName::new("backend.tool"),
-        arguments: ValueTemplate::empty_object(),
-        reading: Reading::ContentMap,
-        idempotent: false,
-        transform: None,
-        tool_place: nowhere(),
-        argument_places: BTreeMap::new(),
-    };
-    step("call", Action::Call(call))
+    Step::plain("call", Action::Call(Call::plain("backend.tool")))
 }
 
 fn plan(steps: Vec<Step>) -> Arc<Plan> {
-    Arc::new(Plan {
-        tools: vec![None; steps.len()],
-        workflow: Workflow {
-            name: WorkflowName::new("w"),
-            version: None,
-            title: None,
-            description: None,
-            labels: BTreeMap::new(),
-            annotations: Annotations::default(),
-            inputs: json!({ "type": "object" }),
-            steps,
-            output: Declared::LastCompleted,
-            policy: Run::default(),
-            derives: None,
-            place: nowhere(),
-        },
-        places: BTreeMap::new(),
-        backends: BTreeMap::new(),
-    })
+    let tools = vec![None; steps.len()];
+    Arc::new(Plan::plain(Workflow::plain("w", steps), tools))
 }
 
 fn started(kept: Option<Kept>) -> What {

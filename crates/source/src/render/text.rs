@@ -1,6 +1,7 @@
 //! Text for people: message, place, the lines concerned, help. Drawing is `annotate-snippets`' work;
 //! here it is decided what is drawn. Users' text is cleaned of control characters.
 
+use crate::limits::{SNIPPET_BYTES_MAX, SNIPPET_LINES_MAX};
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
@@ -30,12 +31,6 @@ impl Default for TextOptions {
         }
     }
 }
-
-/// Places of one file further apart than this are drawn as snippets of their own, so that drawing stays cheap.
-const SNIPPET_LINES_MAX: usize = 200;
-
-/// Lines longer than this are not drawn at all; the place is named.
-const SNIPPET_BYTES_MAX: usize = 16 * 1024;
 
 /// One diagnostic, ending in a line break.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, options: TextOptions) -> String {

@@ -6,21 +6,19 @@ use onecall_workflow::coerce::Coercer;
 use onecall_workflow::expression::{
     Expression, Facet, JqProgram, Path, Program, Root, Segment, ValueTemplate, View, nowhere,
 };
-use onecall_workflow::name::{BackendName, StepName, ToolName, WorkflowName};
+use onecall_workflow::name::{BackendName, StepName};
 use onecall_workflow::plan::{BoundTool, Plan, Repeatable};
 use onecall_workflow::policy::{
     AllFailed, Budget, OnError, Refusal, Retry, RetryOn, Run, RunTimeout, SkippedNeed, Then,
     WhileAsking,
 };
 use onecall_workflow::step::{
-    Action, Ask, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+    Action, Ask, Call, Condition, Each, Need, Reading, Shape, Step, Truth,
 };
 use onecall_workflow::workflow::{
-    Annotations, Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset,
-    Workflow,
+    Output, OutputKind, OutputProperties, OutputProperty, OutputSource, Unset, Workflow,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,12 +108,7 @@ impl Scenario {
         Self {
             number,
             seed: dice.next(),
-            plan: Arc::new(Plan {
-                workflow: workflow(steps, output, policy),
-                tools: bound,
-                places: BTreeMap::new(),
-                backends: BTreeMap::new(),
-            }),
+            plan: Arc::new(Plan::plain(workflow(steps, output, policy), bound)),
             input: Arc::new(input),
             is_timely: mood.is_timely,
             tools,
@@ -133,12 +126,7 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         let others: Vec<u64> = (0..index).filter(|_| dice.chance(15)).collect();
         let needs: Vec<Need> = others
             .iter()
-            .map(|other| Need {
-                step: step_name(*other),
-                origin: NeedOrigin::Declared,
-                optional: false,
-                place: nowhere(),
-            })
+            .map(|other| Need::plain(step_name(*other)))
             .collect();
         steps.push(Step {
             action: Action::Call(Call {
@@ -155,29 +143,15 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         );
     }
     let tools = steps.iter().map(|step| bound(dice, step)).collect();
-    let plan = Plan {
-        workflow: workflow(steps, Output::LastCompleted, Run::default()),
-        tools,
-        places: BTreeMap::new(),
-        backends: BTreeMap::new(),
-    };
-    (Arc::new(plan), all)
+    let workflow = workflow(steps, Output::LastCompleted, Run::default());
+    (Arc::new(Plan::plain(workflow, tools)), all)
 }
 
 fn workflow(steps: Vec<Step>, output: Output, policy: Run) -> Workflow {
     Workflow {
-        name: WorkflowName::new("simulated"),
-        version: None,
-        title: None,
-        description: None,
-        labels: BTreeMap::new(),
-        annotations: Annotations::default(),
-        inputs: json!({ "type": "object" }),
-        steps,
         output,
         policy,
-        derives: None,
-        place: nowhere(),
+        ..Workflow::plain("simulated", steps)
     }
 }
 
@@ -239,10 +213,8 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
     let needs: Vec<Need> = others
         .into_iter()
         .map(|other| Need {
-            step: step_name(other),
-            origin: NeedOrigin::Declared,
             optional: dice.chance(20),
-            place: nowhere(),
+            ..Need::plain(step_name(other))
         })
         .collect();
     let action = match dice.below(100) {
@@ -272,26 +244,8 @@ fn step(dice: &mut Dice, index: u64, mood: &Mood) -> Step {
 
 fn blank(name: StepName, needs: Vec<Need>) -> Step {
     Step {
-        name,
-        title: None,
-        description: None,
         needs,
-        when: None,
-        action: Action::Ask(Ask {
-            message: Expression::text(""),
-            schema: None,
-            bare: false,
-            on_decline: Refusal::Fails,
-            on_cancel: Refusal::Fails,
-            default_response: None,
-            output: Shape::Report,
-        }),
-        timeout: None,
-        on_error: OnError::ABORT,
-        skipped_need: SkippedNeed::Runs,
-        default: None,
-        mock: None,
-        place: nowhere(),
+        ..Step::plain(name, Action::Ask(Ask::plain("")))
     }
 }
 
@@ -350,13 +304,11 @@ fn call(dice: &mut Dice, needs: &[Need]) -> Call {
         arguments.push((need.step.as_str().to_owned(), read));
     }
     Call {
-        tool: ToolName::new("backend.tool"),
         arguments: ValueTemplate::Object(arguments),
         reading: dice.pick(&[Reading::ContentMap, Reading::Payload]),
         idempotent: dice.chance(15),
         transform: dice.chance(12).then(|| transform(dice)).flatten(),
-        tool_place: nowhere(),
-        argument_places: BTreeMap::new(),
+        ..Call::plain("backend.tool")
     }
 }
 

@@ -1,27 +1,21 @@
 //! Properties of the decider over the simulator's workflows: no order of inputs breaks it, folding is exact,
 //! and what was decided is never evaluated again.
 
+mod erring;
+
 use super::dice::Dice;
 use super::feed::feed;
-use super::harness::{Disturbance, perform};
 use super::path::critical_path;
 use super::scenario::Scenario;
 use onecall_engine::decide::{Input, decide};
-use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
+use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::event::{Answer, AnswerAction, Event, Lost, Outcome, Resolution, What};
 use onecall_engine::evolve::evolve;
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::{CallId, RunId, Slot, Timestamp};
 use onecall_engine::state::State;
-use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
-use onecall_workflow::output::{Absent, Produced};
-use onecall_workflow::plan::BoundTool;
-use onecall_workflow::scope::Scope;
-use onecall_workflow::step::{Call, Condition, Each};
-use onecall_workflow::workflow::OutputProperties;
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::json;
 use std::sync::Arc;
 
 fn fresh(scenario: &Scenario) -> State {
@@ -144,102 +138,6 @@ fn any_bytes_are_a_run_that_holds() {
             .collect();
         assert_eq!(feed(&bytes), None, "{bytes:?}");
     }
-}
-
-/// An evaluator that can do nothing.
-#[derive(Debug)]
-struct Erring;
-
-fn broken<T>() -> Result<T, Failure> {
-    Err(Failure::new(Code::ExpressionFailed, "evaluated"))
-}
-
-impl Evaluator for Erring {
-    fn condition(&self, _: &Condition, _: &dyn Scope) -> Result<bool, Failure> {
-        broken()
-    }
-    fn arguments(&self, _: &Call, _: &BoundTool, _: &dyn Scope) -> Result<Value, Failure> {
-        broken()
-    }
-    fn misfit(&self, _: &BoundTool, _: &Value) -> Option<String> {
-        None
-    }
-    fn items(&self, _: &Each, _: &dyn Scope) -> Result<Vec<Value>, Failure> {
-        broken()
-    }
-    fn transform(&self, _: &JqProgram, _: &Value, _: &Value) -> Result<Value, Failure> {
-        broken()
-    }
-    fn message(&self, _: &Expression, _: &dyn Scope) -> Result<String, Failure> {
-        broken()
-    }
-    fn answer(&self, _: Option<&Value>, _: Option<Value>) -> Result<Option<Value>, String> {
-        Err("evaluated".to_owned())
-    }
-    fn properties(
-        &self,
-        _: &OutputProperties,
-        _: &dyn Scope,
-        _: Absent,
-    ) -> Result<Produced, Failure> {
-        broken()
-    }
-    fn filled(&self, _: &str, _: &ValueTemplate, _: &dyn Scope) -> Result<Value, Failure> {
-        broken()
-    }
-}
-
-/// What was in flight is called again with the arguments and the key that were stored, what had ended stays as
-/// it was; nothing of it is evaluated.
-#[test]
-fn a_journal_resumes_under_an_evaluator_that_always_errs() {
-    let mut repeated = 0;
-    for number in 0..300 {
-        let scenario = Scenario::roll(3, number);
-        let whole = perform(&scenario, &Disturbance::default(), None);
-        for stored in 1..whole.events.len() {
-            let events = &whole.events[..stored];
-            let mut state = fold(&scenario, events);
-            let before: Vec<String> = ended(&state);
-            let open: BTreeMap<Slot, (Arc<Value>, String)> = state
-                .calls
-                .iter()
-                .map(|(id, call)| (id.slot(), (Arc::clone(&call.arguments), call.key.clone())))
-                .collect();
-            let now = events.last().map(|event| event.at).unwrap_or_default();
-            let decided = decide(&mut state, now, Input::Resume, &Erring);
-            for event in &decided {
-                if let What::AttemptStarted {
-                    call,
-                    arguments,
-                    key,
-                    ..
-                } = &event.what
-                {
-                    let stored = open.get(&call.slot());
-                    assert_eq!(stored, Some(&(Arc::clone(arguments), key.clone())));
-                    repeated += 1;
-                }
-            }
-            let after = ended(&state);
-            for (before, after) in before.iter().zip(&after) {
-                assert!(before.is_empty() || before == after, "{before}\n{after}");
-            }
-        }
-    }
-    assert!(repeated > 100, "only {repeated} calls were repeated");
-}
-
-/// Each step that has ended, as text; nothing for the others.
-fn ended(state: &State) -> Vec<String> {
-    let show = |step: &onecall_engine::state::StepState| {
-        if step.status.0.is_ended() {
-            format!("{step:?}")
-        } else {
-            String::new()
-        }
-    };
-    state.steps.iter().map(show).collect()
 }
 
 /// Steps start when their own needs have ended: a run takes as long as its longest chain, to the microsecond.

@@ -1,17 +1,12 @@
 //! `onecall call --raw`: a backend's result as received, and below it the expressions by which a step reads each leaf.
 
 use crate::exit::Exit;
+use crate::limits::{LEAVES_MAX, SHOWN_CHARS_MAX};
 use crate::print;
 use onecall_mcp::CallOutput;
 use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
-
-/// Limit: leaves that are shown.
-const LEAVES_MAX: usize = 200;
-
-/// Limit: characters shown of a leaf.
-const SHOWN_CHARS_MAX: usize = 60;
 
 /// What stands for the step that the reader will write.
 const STEP: &str = "STEP";

@@ -1,11 +1,9 @@
 //! A first workflow over tools that really exist: one that only reads, and one of another backend beside it.
 
+use crate::limits::EXAMPLE_ARGUMENTS_MAX;
 use onecall_workflow::catalog::{Catalog, CatalogTool};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-
-/// Limit: arguments a tool may ask for and still make an easy example.
-const ARGUMENTS_MAX: usize = 3;
 
 #[derive(Debug)]
 pub(super) struct Example {
@@ -56,7 +54,7 @@ impl<'a> Candidate<'a> {
                 Some((name.to_owned(), kind))
             })
             .collect::<Option<_>>()?;
-        (arguments.len() <= ARGUMENTS_MAX).then_some(Self { tool, arguments })
+        (arguments.len() <= EXAMPLE_ARGUMENTS_MAX).then_some(Self { tool, arguments })
     }
 
     /// Tools that only read come first, then those that ask for something, but for little.

@@ -4,11 +4,9 @@ use super::{load, open};
 use crate::args::{RunsExportArgs, RunsImportArgs};
 use crate::exit::Exit;
 use crate::input::read_text;
+use crate::limits::EXPORT_BYTES_MAX;
 use crate::{print, wire};
 use onecall_runtime::sensitive::masked;
-
-/// Limit: bytes of an exported run.
-const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.one.store)?;

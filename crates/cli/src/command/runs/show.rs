@@ -6,6 +6,7 @@ mod tree;
 use super::{look, open};
 use crate::args::RunsShowArgs;
 use crate::exit::Exit;
+use crate::limits::VALUE_CHARACTERS_MAX;
 use crate::print;
 use crate::progress::duration;
 use onecall_engine::event::{Event, Outcome};
@@ -13,9 +14,6 @@ use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Summary};
 use onecall_runtime::history::{self, AttemptHistory, RunHistory, StepHistory, UsedUp};
 use serde_json::Value;
-
-/// Limit: characters of a value on one line.
-const VALUE_CHARACTERS_MAX: usize = 160;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.one.store)?;

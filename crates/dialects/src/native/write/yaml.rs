@@ -1,11 +1,9 @@
 //! JSON data as YAML that people like to read: blocks, few quotes, keys in the order given.
 //! Whatever it writes reads back as the same data.
 
+use crate::limits::LINE_CHARACTERS_MAX;
 use serde_json::{Map, Value};
 use std::fmt::Write;
-
-/// Limit: characters of a list on one line.
-const LINE_CHARACTERS_MAX: usize = 80;
 
 /// A mapping as a document.
 pub(super) fn document(object: &Map<String, Value>) -> String {

@@ -119,3 +119,35 @@ fn a_read_without_a_limit_is_found() {
     let limited = format!("let mut reader = reader.take(10);\n{read}");
     assert_eq!(unbounded(&file(&limited)).len(), 0);
 }
+
+#[test]
+fn limits_stand_in_one_file_of_each_crate() {
+    let mut faults = Vec::new();
+    for file in rust_files() {
+        let is_counted = file.path.starts_with("crates/") && file.path.contains("/src/");
+        let is_excused = is_test(&file.path)
+            || file.path.starts_with("crates/testkit/")
+            || file.path.ends_with("/src/limits.rs");
+        if !is_counted || is_excused {
+            continue;
+        }
+        for (index, line) in file.text.lines().enumerate() {
+            if states_a_limit(line) {
+                faults.push(format!("{}:{} belongs to limits.rs", file.path, index + 1));
+            }
+        }
+    }
+    none(&faults);
+}
+
+/// A constant that is another limit in another type states none.
+fn states_a_limit(line: &str) -> bool {
+    let line = line.trim_start();
+    let Some((before, value)) = line.split_once(" = ") else {
+        return false;
+    };
+    let name = before
+        .rsplit_once("const ")
+        .and_then(|(_, rest)| rest.split_once(':'));
+    name.is_some_and(|(name, _)| name.ends_with("_MAX")) && !value.contains("_MAX")
+}

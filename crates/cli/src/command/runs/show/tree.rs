@@ -2,6 +2,7 @@
 //! and work time, and its place on the timeline of the run.
 
 use super::details;
+use crate::limits::{TREE_DEPTH_MAX, TREE_ITEMS_MAX};
 use crate::progress::{duration, sign};
 use onecall_engine::event::Status;
 use onecall_engine::identity::Timestamp;
@@ -11,12 +12,6 @@ use std::time::Duration;
 
 /// Width of the timeline in characters.
 const TIMELINE_WIDTH: usize = 32;
-
-/// Limit: how deep steps are indented; what comes after stands beside.
-const DEPTH_MAX: usize = 8;
-
-/// Limit: items of a loop that have a line of their own.
-const ITEMS_MAX: usize = 20;
 
 pub(super) fn lines(history: &RunHistory) -> Vec<String> {
     let summary = &history.summary;
@@ -77,7 +72,7 @@ impl<'a> Tree<'a> {
         let mut queue: VecDeque<&'a StepHistory> = self.children(of).iter().copied().collect();
         while let Some(step) = queue.pop_front() {
             let below = self.children(Some(&step.name));
-            let is_deep = open.len() >= DEPTH_MAX;
+            let is_deep = open.len() >= TREE_DEPTH_MAX;
             if is_deep {
                 queue.extend(below);
             }
@@ -95,7 +90,7 @@ impl<'a> Tree<'a> {
 }
 
 fn add_items<'a>(step: &'a StepHistory, more: bool, open: &[bool], rows: &mut Vec<Row<'a>>) {
-    let shown = step.items.len().min(ITEMS_MAX);
+    let shown = step.items.len().min(TREE_ITEMS_MAX);
     let left = step.items.len() - shown;
     for (index, item) in step.items.iter().take(shown).enumerate() {
         let is_last = !more && left == 0 && index + 1 == shown;

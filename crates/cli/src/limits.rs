@@ -1,0 +1,49 @@
+//! Limits on what commands read, and on how much they show.
+
+/// Limit: a file that holds a token, in bytes.
+pub(crate) const TOKEN_FILE_BYTES_MAX: u64 = 16 * 1024;
+
+/// Limit: bytes of a client's file.
+pub(crate) const CLIENT_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Limit: bytes of arguments read from stdin.
+pub(crate) const STDIN_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Limit: leaves that are shown.
+pub(crate) const LEAVES_MAX: usize = 200;
+
+/// Limit: characters shown of a leaf.
+pub(crate) const SHOWN_CHARS_MAX: usize = 60;
+
+/// Limit: bytes of a file of saved tools.
+pub(crate) const TOOLS_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Limit: bytes of a file of answers.
+pub(crate) const ANSWERS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Limit: characters of a tool's name that every known host takes.
+pub(crate) const NAME_CHARS_MAX: usize = 64;
+
+/// Limit: arguments a tool may ask for and still make an easy example.
+pub(crate) const EXAMPLE_ARGUMENTS_MAX: usize = 3;
+
+/// Limit: bytes of data, and of one line.
+pub(crate) const RENDER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Limit: bytes of an exported run.
+pub(crate) const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// Limit: characters of a value on one line.
+pub(crate) const VALUE_CHARACTERS_MAX: usize = 160;
+
+/// Limit: how deep steps are indented; what comes after stands beside.
+pub(crate) const TREE_DEPTH_MAX: usize = 8;
+
+/// Limit: items of a loop that have a line of their own.
+pub(crate) const TREE_ITEMS_MAX: usize = 20;
+
+/// Limit: times one field is asked for before the question counts as cancelled.
+pub(crate) const ANSWER_TRIES_MAX: usize = 5;
+
+/// Limit: steps that are drawn; a run with more is shown as lines.
+pub(crate) const LIVE_STEPS_MAX: usize = 30;

@@ -1,0 +1,13 @@
+//! Limits on what files may state.
+
+/// Limit: characters of a prefix; a name of a workflow must fit behind it.
+pub(crate) const PREFIX_CHARACTERS_MAX: usize = 64;
+
+/// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
+pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
+
+/// Limit: flags that a help text shows.
+pub(crate) const FLAGS_SHOWN_MAX: usize = 5;
+
+/// Limit: what may be counted before a backend counts as dead.
+pub(crate) const OPERATIONAL_COUNT_MAX: i64 = 1_000;

@@ -1,0 +1,44 @@
+//! Limits on what one process keeps of runs, callers, plans and lists.
+
+/// Limit: steps to come that are shown to who answers.
+pub(crate) const STEPS_AHEAD_MAX: usize = 50;
+
+/// Limit: places listed of one value; more are counted.
+pub(crate) const DIFFERENCES_MAX: usize = 50;
+
+/// Limit: runs of others that are remembered; beyond it all are looked at again.
+pub(crate) const FOREIGN_MAX: usize = 10_000;
+
+/// Limit: tools of one list that is kept; longer ones are read anew after a restart.
+pub(crate) const TOOLS_KEPT_MAX: usize = 2_000;
+
+/// Limit: runs whose caller's token is kept.
+pub(crate) const LENT_MAX: usize = 10_000;
+
+/// Limit: plans that are kept read.
+pub(crate) const PLANS_MAX: usize = 256;
+
+/// Characters of a name that every host takes.
+pub(crate) const NAME_CHARACTERS_MAX: usize = 64;
+
+/// Limit: batches of events a slow watcher may lag behind before it misses some. Room for them is made when a
+/// run starts, whether anybody watches or not.
+pub(crate) const WATCH_LAG_MAX: usize = 128;
+
+/// Limit: inputs that wait for a run to take them.
+pub(crate) const INPUTS_MAX: usize = 64;
+
+/// Limit: files of one command.
+pub(crate) const FILES_MAX: usize = 10_000;
+
+/// Limit: how deep directories are read.
+pub(crate) const DEPTH_MAX: usize = 16;
+
+/// Limit: batches of one maintenance, so that it never holds up the rounds.
+pub(crate) const MAINTENANCE_BATCHES_MAX: usize = 10;
+
+/// Limit: `tracestate` and `baggage`, in bytes; longer ones are not passed on.
+pub(crate) const TRACE_STATE_BYTES_MAX: usize = 8 * 1024;
+
+/// Limit: questions of one call that wait to be taken.
+pub(crate) const QUESTIONS_MAX: usize = 8;

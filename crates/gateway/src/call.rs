@@ -104,15 +104,7 @@ pub(crate) async fn call(
             let told = follow(shared, follower, caller, &terms).await;
             told.map(Answer::Ours)
         }
-        Reply::Rpc {
-            code,
-            message,
-            data,
-        } => Err(RpcError {
-            code,
-            message,
-            data,
-        }),
+        Reply::Rpc(error) => Err(error),
         // It is no workflow any more, as of this very moment.
         Reply::Asks(_) | Reply::UnknownTool => Err(passing::unknown(&name)),
     }

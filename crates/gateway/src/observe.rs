@@ -94,34 +94,28 @@ pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Text {
         let _ = writeln!(text, "onecall_calls_total{{outcome=\"{outcome}\"}} {count}");
     }
     let published = Arc::clone(&shared.runtime.published().borrow());
-    let gauges = [
-        (
-            "onecall_sessions",
-            "Sessions of handshake clients.",
-            shared.sessions.count(),
-        ),
-        (
-            "onecall_requests_in_flight",
-            "Requests being answered.",
-            shared.answering.len(),
-        ),
-        (
-            "onecall_tools_published",
-            "Tools that clients see.",
-            published.tools.len(),
-        ),
-        (
-            "onecall_workflows_withheld",
-            "Workflows that do not fit.",
-            published.withheld.len(),
-        ),
-    ];
-    for (name, help, value) in gauges {
-        let _ = write!(
-            text,
-            "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"
-        );
-    }
+    let (sessions, requests) = (shared.sessions.count(), shared.answering.len());
+    let (tools, withheld) = (published.tools.len(), published.withheld.len());
+    let mut gauge = |name: &str, help: &str, value: usize| {
+        let head = format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+        let _ = writeln!(text, "{head}{name} {value}");
+    };
+    gauge(
+        "onecall_sessions",
+        "Sessions of handshake clients.",
+        sessions,
+    );
+    gauge(
+        "onecall_requests_in_flight",
+        "Requests being answered.",
+        requests,
+    );
+    gauge("onecall_tools_published", "Tools that clients see.", tools);
+    gauge(
+        "onecall_workflows_withheld",
+        "Workflows that do not fit.",
+        withheld,
+    );
     text.push_str("# HELP onecall_backend_in_flight Calls in flight, by backend.\n");
     text.push_str("# TYPE onecall_backend_in_flight gauge\n");
     for backend in shared.runtime.backends() {

@@ -307,10 +307,9 @@ impl Calling {
     pub(crate) fn driven(self) -> Self {
         let driven = AbortOnDropHandle::new(tokio::spawn(self.reply));
         let reply = async move {
-            driven.await.unwrap_or_else(|fault| Reply::Rpc {
-                code: code::INTERNAL,
-                message: format!("the call was lost: {fault}"),
-                data: None,
+            driven.await.unwrap_or_else(|fault| {
+                let text = format!("the call was lost: {fault}");
+                Reply::Rpc(RpcError::new(code::INTERNAL, text))
             })
         };
         Self {
@@ -393,15 +392,7 @@ fn came_of(tool: &str, reply: Reply) -> Result<Came, RpcError> {
         Reply::Result(value) => Ok(Came::Done(Answer::Ours(Arc::unwrap_or_clone(value)))),
         Reply::Passed(result) => Ok(Came::Done(Answer::Passed(result))),
         Reply::Asks(asked) => Ok(Came::Asks(asked)),
-        Reply::Rpc {
-            code,
-            message,
-            data,
-        } => Err(RpcError {
-            code,
-            message,
-            data,
-        }),
+        Reply::Rpc(error) => Err(error),
         Reply::UnknownTool => Err(unknown(tool)),
         // The tool became a workflow in this very moment; its run goes on by itself.
         Reply::Started(handle) => {

@@ -8,14 +8,11 @@ use crate::{ask, large};
 use onecall_engine::failure::Category;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Phase, Summary};
-use onecall_mcp::{RpcError, code, meta, method};
+use onecall_mcp::{RpcError, TASKS_EXTENSION, code, meta, method};
 use onecall_runtime::questions::{AnswerError, LookError};
 use onecall_runtime::runs::{Asked, Standing};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-
-/// The name of the extension, as it is declared.
-const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 pub(crate) fn is_task(name: &str) -> bool {
     matches!(
@@ -43,7 +40,7 @@ pub(crate) async fn answer(
     caller: &Caller,
 ) -> Result<Value, RpcError> {
     if !caller.takes_tasks {
-        let data = json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } });
+        let data = json!({ "requiredCapabilities": { "extensions": { TASKS_EXTENSION: {} } } });
         let text = "the client did not declare the tasks extension";
         return Err(RpcError::new(code::MISSING_CAPABILITY, text).with_data(data));
     }

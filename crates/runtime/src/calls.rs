@@ -20,7 +20,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{CallAnswer, CallResult, InputRequired, meta};
+use onecall_mcp::{CallAnswer, CallResult, InputRequired, RpcError, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -96,11 +96,7 @@ pub enum Reply {
     /// A run was started; follow it.
     Started(RunHandle),
     /// A protocol error of a backend, passed on.
-    Rpc {
-        code: i64,
-        message: String,
-        data: Option<Value>,
-    },
+    Rpc(RpcError),
     /// The backend asks before it goes on; call again with the answers and its state.
     Asks(InputRequired),
     /// No tool of this name is published.
@@ -276,11 +272,7 @@ async fn pass_through(
         Ok(CallAnswer::Task(_)) => {
             refuse(Code::TransportProtocol, "the backend left a task behind")
         }
-        Err(CallError::Rpc { error, .. }) => Reply::Rpc {
-            code: error.code,
-            message: error.message,
-            data: error.data,
-        },
+        Err(CallError::Rpc { error, .. }) => Reply::Rpc(*error),
         Err(error) => refuse(crate::world::code_of(&error), &chain(&error)),
     }
 }

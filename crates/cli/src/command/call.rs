@@ -140,7 +140,8 @@ async fn call(runtime: &Runtime, request: Request, trace: Option<&Path>) -> anyh
             }
             Ok(exit)
         }
-        Reply::Rpc { code, message, .. } => {
+        Reply::Rpc(error) => {
+            let (code, message) = (error.code, error.message);
             print::err(format!("error: the backend answered {code}: {message}"));
             Ok(Exit::Failed)
         }

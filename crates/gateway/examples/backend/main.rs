@@ -4,9 +4,11 @@
 
 mod fixture;
 
-use onecall_mcp::{Incoming, message_text, method, parse, response};
+use onecall_mcp::{
+    Incoming, RequestId, RpcError, message_text, method, parse, response, response_error,
+};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, Write as _};
+use std::io::{BufRead as _, Write};
 
 /// A number that no JSON value of ours can hold: a text of it is written without its quotes.
 const HUGE: &str = "123456789012345678901234567890";
@@ -47,16 +49,13 @@ fn serve(
             }),
             method::TOOLS_LIST => json!({ "tools": tools }),
             method::TOOLS_CALL => result(&params),
-            _ => {
-                let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
-                    "error": { "code": -32601, "message": "unknown" } });
-                output.write_all(message_text(&refusal).as_bytes())?;
+            unknown => {
+                refuse(&mut output, &id, unknown)?;
                 continue;
             }
         };
         let text = message_text(&response(&id, &answer)).replace(&format!("{HUGE:?}"), HUGE);
-        output.write_all(text.as_bytes())?;
-        output.flush()?;
+        write(&mut output, &text)?;
     }
     Ok(())
 }
@@ -86,8 +85,7 @@ fn asking() -> Result<(), Box<dyn std::error::Error>> {
                 let question = json!({ "jsonrpc": "2.0", "id": "q", "method": method::ELICIT, "params": {
                     "message": message, "requestedSchema": { "type": "object",
                         "properties": { "name": { "type": "string" } }, "required": ["name"] } } });
-                output.write_all(message_text(&question).as_bytes())?;
-                output.flush()?;
+                write(&mut output, &message_text(&question))?;
                 let answer = loop {
                     let line = lines.next().ok_or("closed while asking")??;
                     let line: Value = serde_json::from_str(&line)?;
@@ -98,17 +96,24 @@ fn asking() -> Result<(), Box<dyn std::error::Error>> {
                 json!({ "content": [], "structuredContent": {
                     "asked": message, "answer": answer["result"], "error": answer["error"] } })
             }
-            _ => {
-                let refusal = json!({ "jsonrpc": "2.0", "id": id.to_value(),
-                    "error": { "code": -32601, "message": "unknown" } });
-                output.write_all(message_text(&refusal).as_bytes())?;
+            unknown => {
+                refuse(&mut output, &id, unknown)?;
                 continue;
             }
         };
-        output.write_all(message_text(&response(&id, &answer)).as_bytes())?;
-        output.flush()?;
+        write(&mut output, &message_text(&response(&id, &answer)))?;
     }
     Ok(())
+}
+
+fn refuse(output: &mut impl Write, id: &RequestId, unknown: &str) -> std::io::Result<()> {
+    let error = RpcError::method_not_found(unknown);
+    write(output, &message_text(&response_error(Some(id), &error)))
+}
+
+fn write(output: &mut impl Write, text: &str) -> std::io::Result<()> {
+    output.write_all(text.as_bytes())?;
+    output.flush()
 }
 
 fn tool() -> Value {

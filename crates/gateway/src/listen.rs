@@ -11,14 +11,20 @@ use onecall_runtime::runtime::Runtime;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::broadcast::error::RecvError;
 
-type Held = Mutex<BTreeMap<String, Subscription>>;
-
 /// The resources that one session watches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watching(Arc<Held>);
+pub(crate) struct Watching(Arc<Watched>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    resources: Mutex<BTreeMap<String, Subscription>>,
+    /// Somebody tells the session of updates already.
+    is_told: AtomicBool,
+}
 
 impl Watching {
     pub(crate) async fn add(
@@ -27,31 +33,33 @@ impl Watching {
         uri: String,
         peer: &Peer<RoleServer>,
     ) -> Result<(), RpcError> {
-        let count = lock(&self.0).len();
-        if count >= SUBSCRIPTIONS_MAX {
+        if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let text = format!("a session may watch {SUBSCRIPTIONS_MAX} resources");
             return Err(RpcError::invalid_params(text));
         }
-        if count == 0 {
+        if !self.0.is_told.swap(true, Ordering::Relaxed) {
             tokio::spawn(tell(runtime.clone(), Arc::downgrade(&self.0), peer.clone()));
         }
         let subscribed = runtime.subscribe(&uri).await;
         let subscribed = subscribed.map_err(|error| offers::refused(error, Era::Legacy))?;
-        lock(&self.0).insert(uri, subscribed);
+        self.0.lock().insert(uri, subscribed);
         Ok(())
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        lock(&self.0).remove(uri);
+        self.0.lock().remove(uri);
     }
 }
 
-fn lock(held: &Held) -> MutexGuard<'_, BTreeMap<String, Subscription>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+impl Watched {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Subscription>> {
+        let locked = self.resources.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Tells a session of updates until it has gone.
-async fn tell(runtime: Runtime, held: Weak<Held>, peer: Peer<RoleServer>) {
+async fn tell(runtime: Runtime, watched: Weak<Watched>, peer: Peer<RoleServer>) {
     let mut updates = runtime.resource_updates();
     loop {
         let update = match updates.recv().await {
@@ -59,8 +67,10 @@ async fn tell(runtime: Runtime, held: Weak<Held>, peer: Peer<RoleServer>) {
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        let Some(held) = held.upgrade() else { return };
-        if !lock(&held).contains_key(&*update.uri) {
+        let Some(watched) = watched.upgrade() else {
+            return;
+        };
+        if !watched.lock().contains_key(&*update.uri) {
             continue;
         }
         let param = ResourceUpdatedNotificationParam::new(update.uri.to_string());

@@ -27,6 +27,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -143,6 +144,8 @@ pub(crate) struct Handler {
 struct Session {
     level: Arc<Mutex<Option<Level>>>,
     watching: Watching,
+    /// It is among those that are told of lists; a client may say more than once that it is ready.
+    is_told: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -378,7 +381,9 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.shared.sessions.add(context.peer);
+        if !self.session.is_told.swap(true, Ordering::Relaxed) {
+            self.shared.sessions.add(context.peer);
+        }
     }
 
     fn accepted_subscription_filter(

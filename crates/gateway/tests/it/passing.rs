@@ -144,11 +144,16 @@ async fn a_watched_resource_and_changed_prompts_are_told() {
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     let mut session = Http::new(world.address);
     session.initialize("2025-11-25", json!({})).await;
-    session
-        .legacy_result("resources/subscribe", json!({ "uri": uri }))
-        .await;
+    for (method, uri) in [
+        ("resources/subscribe", uri),
+        ("resources/unsubscribe", uri),
+        ("resources/subscribe", uri),
+        ("resources/subscribe", "demo://kept/other"),
+    ] {
+        session.legacy_result(method, json!({ "uri": uri })).await;
+    }
     let mut stream = session.get().await;
-    let put = json!({ "name": "demo_put", "arguments": { "key": "k", "value": 1 } });
+    let put = |key: &str| json!({ "name": "demo_put", "arguments": { "key": key, "value": 1 } });
     let updated = async |answer: &mut crate::client::Answer| -> Value {
         loop {
             let message = answer.next().await.unwrap();
@@ -157,8 +162,11 @@ async fn a_watched_resource_and_changed_prompts_are_told() {
             }
         }
     };
-    session.legacy_result("tools/call", put).await;
+    session.legacy_result("tools/call", put("k")).await;
     assert_eq!(updated(&mut stream).await, uri);
     assert_eq!(updated(&mut listener).await, uri);
+    session.legacy_result("tools/call", put("other")).await;
+    let next = updated(&mut stream).await;
+    assert_eq!(next, "demo://kept/other", "an update is told once");
     world.end().await;
 }

@@ -3,7 +3,7 @@
 use crate::client::Http;
 use crate::world::World;
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 #[tokio::test]
@@ -99,5 +99,20 @@ async fn every_refusal_is_json() {
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(answer.headers["allow"], "POST");
     client.modern_result("tools/list", json!({})).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_says_again_that_it_is_ready_is_one_session() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    for _ in 0..3 {
+        client.notify("notifications/initialized", json!({})).await;
+    }
+    client.legacy_result("tools/list", json!({})).await;
+    let status = client.send(Method::GET, "/status", &[], "").await;
+    let status: Value = serde_json::from_str(&status.text().await).unwrap();
+    assert_eq!(status["sessions"], 1);
     world.end().await;
 }

@@ -10,6 +10,7 @@ use http::Uri;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Accepted unless the configuration names others. Secrets that are shared with the provider are never accepted.
@@ -40,7 +41,7 @@ pub(crate) struct Verifier {
     /// Clients are told of these as well.
     pub(super) offered: Vec<String>,
     principal_claim: String,
-    keys: Keys,
+    keys: Arc<Keys>,
 }
 
 impl Verifier {
@@ -66,11 +67,11 @@ impl Verifier {
             scopes: options.scopes.clone(),
             offered: options.offered_scopes.clone(),
             principal_claim: options.principal_claim.clone(),
-            keys: Keys::new(
+            keys: Arc::new(Keys::new(
                 &options.issuer,
                 options.jwks_url.as_deref(),
                 options.allows_http,
-            ),
+            )),
         })
     }
 

@@ -9,7 +9,8 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use onecall_backends::{FetchError, fetch_json, is_safe_url};
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
 /// One key, with what it may be used for.
@@ -28,7 +29,7 @@ pub(super) struct Keys {
     /// Plain HTTP will do, which somebody on the way can change.
     allows_http: bool,
     /// Held while they are fetched: many tokens make one request.
-    kept: Mutex<Kept>,
+    kept: Arc<Mutex<Kept>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,45 +61,57 @@ impl Keys {
             issuer: issuer.to_owned(),
             url: url.map(str::to_owned),
             allows_http,
-            kept: Mutex::default(),
+            kept: Arc::default(),
         }
     }
 
     /// The keys that may have signed a token.
     pub(super) async fn candidates(
-        &self,
+        self: &Arc<Self>,
         algorithm: Algorithm,
         id: Option<&str>,
     ) -> Result<Vec<DecodingKey>, Denial> {
-        let mut kept = self.kept.lock().await;
-        let is_within = |since: Option<Instant>, time| since.is_some_and(|at| at.elapsed() < time);
-        let mut found = matching(&kept.keys, algorithm, id);
-        let is_wanting = found.is_empty() || !is_within(kept.since, KEYS_FRESH);
+        let unknown = || {
+            let text = "the keys of the identity provider are not known";
+            Denial::Unavailable(text.to_owned())
+        };
+        let mut kept = Arc::clone(&self.kept).lock_owned().await;
+        let is_wanting =
+            matching(&kept.keys, algorithm, id).is_empty() || !is_within(kept.since, KEYS_FRESH);
         if is_wanting && !is_within(kept.tried, KEYS_AGAIN) {
-            kept.tried = Some(Instant::now());
-            match self.fetch().await {
-                Ok(keys) => {
-                    kept.keys = keys.into();
-                    kept.since = Some(Instant::now());
-                    found = matching(&kept.keys, algorithm, id);
-                }
-                // What was known yesterday is better than nobody let in, for a while.
-                Err(error) if is_within(kept.since, KEYS_STALE) => {
-                    let issuer = &self.issuer;
-                    tracing::warn!(issuer, %error, "the keys could not be looked up anew");
-                }
-                Err(error) => {
-                    kept.keys = Arc::default();
-                    kept.since = None;
-                    return Err(Denial::Unavailable(error.to_string()));
-                }
-            }
+            // It goes on if this caller leaves, or one who does could keep the keys from all others.
+            let renewed = tokio::spawn(Arc::clone(self).renewed(kept)).await;
+            kept = renewed.map_err(|_| unknown())??;
         }
         if kept.since.is_none() {
-            let text = "the keys of the identity provider are not known";
-            return Err(Denial::Unavailable(text.to_owned()));
+            return Err(unknown());
         }
-        Ok(found)
+        Ok(matching(&kept.keys, algorithm, id))
+    }
+
+    /// The same keys, or those that the provider has now.
+    async fn renewed(
+        self: Arc<Self>,
+        mut kept: OwnedMutexGuard<Kept>,
+    ) -> Result<OwnedMutexGuard<Kept>, Denial> {
+        kept.tried = Some(Instant::now());
+        match self.fetch().await {
+            Ok(keys) => {
+                kept.keys = keys.into();
+                kept.since = Some(Instant::now());
+            }
+            // What was known yesterday is better than nobody let in, for a while.
+            Err(error) if is_within(kept.since, KEYS_STALE) => {
+                let issuer = &self.issuer;
+                tracing::warn!(issuer, %error, "the keys could not be looked up anew");
+            }
+            Err(error) => {
+                kept.keys = Arc::default();
+                kept.since = None;
+                return Err(Denial::Unavailable(error.to_string()));
+            }
+        }
+        Ok(kept)
     }
 
     async fn fetch(&self) -> Result<Vec<PublicKey>, KeysError> {
@@ -150,6 +163,10 @@ impl Keys {
     }
 }
 
+fn is_within(since: Option<Instant>, time: Duration) -> bool {
+    since.is_some_and(|at| at.elapsed() < time)
+}
+
 /// Where a provider describes itself: below its own URL, or at the well-known path before it (RFC 8414).
 fn descriptions(issuer: &str) -> Vec<String> {
     let issuer = issuer.trim_end_matches('/');
@@ -189,4 +206,34 @@ fn public_key(value: &Value) -> Option<PublicKey> {
         algorithm: value["alg"].as_str().map(str::to_owned),
         key,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    const SET: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+
+    #[tokio::test]
+    async fn a_caller_who_leaves_does_not_keep_the_keys_from_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/keys", listener.local_addr().unwrap());
+        let keys = Arc::new(Keys::new("https://idp.example", Some(&url), false));
+        let own = Arc::clone(&keys);
+        let first = tokio::spawn(async move { own.candidates(Algorithm::EdDSA, None).await });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+
+        let mut request = [0; 4096];
+        assert_ne!(stream.read(&mut request).await.unwrap(), 0);
+        let length = SET.len();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+        let answer = format!("{head}\r\nContent-Length: {length}\r\n\r\n{SET}");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        let found = keys.candidates(Algorithm::EdDSA, Some("k")).await;
+        assert_eq!(found.unwrap().len(), 1);
+    }
 }

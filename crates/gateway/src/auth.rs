@@ -69,6 +69,13 @@ impl Access {
         self.rules().verifier.as_ref()?.public_host()
     }
 
+    /// Where clients and people reach the server, if that is known.
+    pub(crate) fn public_base(&self) -> Option<String> {
+        let rules = self.rules();
+        let resource = rules.verifier.as_ref()?.resource.as_ref()?;
+        resource.strip_suffix("/mcp").map(str::to_owned)
+    }
+
     /// Who sends a request that may also come from nobody in particular.
     pub(crate) async fn glimpse(&self, headers: &HeaderMap) -> Option<Principal> {
         let shown = self.rules().identify(headers).await;

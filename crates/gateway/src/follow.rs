@@ -170,7 +170,7 @@ fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms)
     for question in &standing.questions {
         let (step, message) = (&question.step, question.text());
         let _ = write!(text, " Step `{step}` asks: {message}");
-        if let Some(base) = &shared.base {
+        if let Some(base) = shared.base() {
             let link = AnswerLink {
                 run: run.as_str().to_owned(),
                 step: step.clone(),

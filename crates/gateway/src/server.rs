@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     pub(crate) patience: Duration,
     pub(crate) shown_bytes_max: usize,
     /// Where the answer page is served, if it is.
-    pub(crate) base: Option<String>,
+    base: Option<String>,
     /// Who may call, where callers are asked.
     pub(crate) access: Option<Access>,
     pub(crate) counts: Counts,
@@ -105,6 +105,13 @@ impl Shared {
             held: Arc::default(),
             settled: OnceCell::new(),
         }
+    }
+
+    /// Where people open the answer page: where the server is known to be, else where it listens.
+    pub(crate) fn base(&self) -> Option<String> {
+        let base = self.base.as_ref()?;
+        let public = self.access.as_ref().and_then(Access::public_base);
+        Some(public.unwrap_or_else(|| base.clone()))
     }
 
     /// The first list waits a moment for backends that are still connecting.

@@ -1,23 +1,50 @@
 //! Who may call, as the gateway takes it: tokens that lie in files are read here.
 
 use crate::limits::TOKEN_FILE_BYTES_MAX;
+use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::settings::{self, Settings, TokenText};
 use onecall_gateway::{AccessOptions, BearerToken, OidcOptions};
 use std::fs::File;
 use std::io::Read as _;
 
-/// Limit: shorter tokens can be guessed.
-const TOKEN_BYTES_MIN: usize = 16;
-
 /// What the configuration says of callers.
 pub(crate) fn options(access: &settings::Access) -> anyhow::Result<AccessOptions> {
+    let all = access.tokens.iter();
+    let tokens = all.map(|own| text(own).map(|text| (own, text)));
+    listed(access, tokens.collect::<anyhow::Result<_>>()?)
+}
+
+/// As `options`, for a server that runs: a token whose file is gone or unreadable is withdrawn, not kept.
+pub(crate) fn options_again(access: &settings::Access) -> anyhow::Result<AccessOptions> {
     let mut tokens = Vec::with_capacity(access.tokens.len());
     for own in &access.tokens {
-        let token = match &own.text {
-            TokenText::Stated(token) => token.clone(),
-            TokenText::File(path) => read(path)?,
-        };
+        match text(own) {
+            Ok(text) => tokens.push((own, text)),
+            Err(error) => {
+                let principal = &own.principal;
+                print::err(format!(
+                    "the token of `{principal}` is withdrawn: {error:#}"
+                ));
+            }
+        }
+    }
+    listed(access, tokens)
+}
+
+fn text(own: &settings::CallerToken) -> anyhow::Result<String> {
+    match &own.text {
+        TokenText::Stated(token) => Ok(token.clone()),
+        TokenText::File(path) => read(path),
+    }
+}
+
+fn listed(
+    access: &settings::Access,
+    texts: Vec<(&settings::CallerToken, String)>,
+) -> anyhow::Result<AccessOptions> {
+    let mut tokens = Vec::with_capacity(texts.len());
+    for (own, token) in texts {
         if tokens
             .iter()
             .any(|earlier: &BearerToken| earlier.token == token)
@@ -68,10 +95,8 @@ fn read(path: &str) -> anyhow::Result<String> {
     let mut file = file.take(TOKEN_FILE_BYTES_MAX);
     file.read_to_string(&mut text).with_context(unread)?;
     let token = text.trim();
-    if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        bail!(
-            "`{path}` holds no token: it takes one word of at least {TOKEN_BYTES_MIN} characters"
-        );
+    if !TokenText::is_fit(token) {
+        bail!("`{path}` holds no token: it takes one word, as `openssl rand -hex 32` makes it");
     }
     Ok(token.to_owned())
 }

@@ -89,7 +89,8 @@ async fn take(servers: &[Mount], loaded: Loaded) {
 /// Callers are let in by the new version from now on. Whether they are asked at all stays as it was: a server that
 /// others may reach must not lose its guard while it runs.
 fn admit(mount: &Mount, server: &Server) -> anyhow::Result<()> {
-    let fresh = server.access.as_ref().map(access::options).transpose()?;
+    let fresh = server.access.as_ref().map(access::options_again);
+    let fresh = fresh.transpose()?;
     match (&mount.access, fresh) {
         (None, None) => Ok(()),
         (Some(access), Some(fresh)) => Ok(access.replace(&fresh)?),

@@ -3,6 +3,7 @@
 
 use crate::backend::Reader;
 use crate::keys;
+use crate::limits::TOKEN_BYTES_MIN;
 use crate::settings::{Access, CallerToken, Oidc, TokenText};
 use crate::substitute::substitute;
 use crate::toolhive::refuse;
@@ -13,9 +14,6 @@ use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Place, Text, codes};
 pub(crate) const ALGORITHMS: &[&str] = &[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
 ];
-
-/// Limit: shorter tokens can be guessed.
-const TOKEN_BYTES_MIN: usize = 16;
 
 impl Reader<'_> {
     /// `auth` of `onecall.yaml`.
@@ -69,13 +67,12 @@ impl Reader<'_> {
             (None, None) => return None,
         };
         let principal = principal?;
-        if principal.is_empty() || principal.chars().any(char::is_control) {
-            let why = "the name of a principal is empty or has control characters";
-            diagnostics.push(unfit(
-                principal.place(),
-                why,
-                "give it a name that can be shown",
-            ));
+        // `ISSUER|SUBJECT` names a caller that an identity provider vouches for.
+        let is_unfit = |c: char| c.is_control() || c == '|';
+        if principal.is_empty() || principal.chars().any(is_unfit) {
+            let why = "the name of a principal is empty, or has control characters or `|`";
+            let help = "give it a name that can be shown and that no identity provider gives";
+            diagnostics.push(unfit(principal.place(), why, help));
         }
         Some(CallerToken {
             principal: principal.to_string(),
@@ -87,9 +84,7 @@ impl Reader<'_> {
         let before = diagnostics.error_count();
         let token = substitute(stated, self.environment, diagnostics);
         let is_known = diagnostics.error_count() == before;
-        if is_known
-            && (token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|b| b.is_ascii_graphic()))
-        {
+        if is_known && !TokenText::is_fit(&token) {
             let why = format!(
                 "a token has fewer than {TOKEN_BYTES_MIN} characters, or some that fit in no header"
             );

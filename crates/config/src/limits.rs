@@ -6,6 +6,9 @@ pub(crate) const PREFIX_CHARACTERS_MAX: usize = 64;
 /// Limit: what may be stated for `result_bytes`; a longer message is not read at all.
 pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
+/// Limit: a shorter token can be guessed.
+pub(crate) const TOKEN_BYTES_MIN: usize = 16;
+
 /// Limit: flags that a help text shows.
 pub(crate) const FLAGS_SHOWN_MAX: usize = 5;
 

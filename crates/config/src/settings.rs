@@ -1,5 +1,6 @@
 //! Configuration as used: complete and checked. How each file writes it is left to the modules that read them.
 
+use crate::limits::TOKEN_BYTES_MIN;
 use onecall_source::{Place, Text};
 use onecall_workflow::draft::{Built, Draft};
 use onecall_workflow::lock::Lock;
@@ -139,6 +140,13 @@ pub enum TokenText {
     Stated(String),
     /// A file that holds it alone.
     File(String),
+}
+
+impl TokenText {
+    /// Whether a token is too long to be guessed and fits in a header.
+    pub fn is_fit(token: &str) -> bool {
+        token.len() >= TOKEN_BYTES_MIN && token.bytes().all(|byte| byte.is_ascii_graphic())
+    }
 }
 
 /// The token stays out of it.

@@ -49,11 +49,14 @@ pub struct Access(Arc<RwLock<Arc<Rules>>>);
 
 impl Access {
     pub fn new(options: &AccessOptions) -> Result<Self, AccessError> {
+        if options.tokens.is_empty() && options.oidc.is_none() {
+            return Err(AccessError::Nobody);
+        }
         let rules = Arc::new(Rules::new(options)?);
         Ok(Self(Arc::new(RwLock::new(rules))))
     }
 
-    /// From the next request on.
+    /// From the next request on. Where the last token is withdrawn nobody is let in.
     pub fn replace(&self, options: &AccessOptions) -> Result<(), AccessError> {
         let rules = Arc::new(Rules::new(options)?);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules;
@@ -114,9 +117,6 @@ enum Denial {
 
 impl Rules {
     fn new(options: &AccessOptions) -> Result<Self, AccessError> {
-        if options.tokens.is_empty() && options.oidc.is_none() {
-            return Err(AccessError::Nobody);
-        }
         let verifier = options.oidc.as_ref().map(Verifier::new).transpose()?;
         Ok(Self {
             bearers: Bearers::new(&options.tokens),

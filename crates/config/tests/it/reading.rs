@@ -80,3 +80,18 @@ fn a_connection_for_each_client_is_asked_for_in_both_spellings() {
         [Session::Shared, Session::PerClient, Session::PerClient]
     );
 }
+
+#[test]
+fn no_principal_of_the_list_has_a_name_that_an_identity_provider_gives() {
+    let codes = |principal: &str| {
+        let token = "0123456789abcdef";
+        let text = format!(
+            "backends: {{}}\nauth: {{tokens: [{{principal: \"{principal}\", token: {token:?}}}]}}\n"
+        );
+        load(&[("onecall.yaml", &text)]).codes()
+    };
+    assert!(codes("ada").is_empty());
+    for unfit in ["", "a\\nb", "https://idp.example.com|ada"] {
+        assert_eq!(codes(unfit), ["WF620"], "{unfit}");
+    }
+}

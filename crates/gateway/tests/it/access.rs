@@ -78,6 +78,13 @@ async fn a_token_of_the_list_lets_in_until_it_is_withdrawn() {
     assert_eq!(shown(&world, Some(bob)).await.0, StatusCode::OK);
     access.replace(&listed(&["ada"])).unwrap();
     assert_eq!(shown(&world, Some(bob)).await.0, StatusCode::UNAUTHORIZED);
+    access.replace(&AccessOptions::default()).unwrap();
+    let ada = shown(&world, Some("ada-0123456789abcdef")).await;
+    assert_eq!(
+        ada.0,
+        StatusCode::UNAUTHORIZED,
+        "the last token is withdrawn"
+    );
     assert!(Access::new(&AccessOptions::default()).is_err());
     world.end().await;
 }
@@ -141,6 +148,26 @@ async fn a_challenge_leads_to_the_identity_provider() {
         });
         assert_eq!(document, expected);
     }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_person_answers_where_the_server_is_known_to_be() {
+    let provider = Provider::start(&[]).await;
+    let mut options = trusting(&provider);
+    options.tokens = listed(&["ada"]).tokens;
+    let oidc = options.oidc.as_mut().unwrap();
+    oidc.resource = Some("https://tools.example.com/x/mcp".to_owned());
+    let access = Access::new(&options).unwrap();
+    let world = World::guarded(crate::world::server(), access).await;
+    let mut client = Http::with_token(world.address, "ada-0123456789abcdef");
+    let call = client.modern_result("tools/call", json!({ "name": "approve" }));
+    let pending = call.await;
+    let text = pending["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains(" https://tools.example.com/x/answer/"),
+        "{text}"
+    );
     world.end().await;
 }
 

@@ -10,6 +10,7 @@ mod exit;
 mod files;
 mod input;
 mod limits;
+mod logging;
 mod print;
 mod progress;
 mod reload;
@@ -18,11 +19,10 @@ mod tree;
 mod values;
 mod wire;
 
-use args::{Cli, Command, LogFormat};
+use args::{Cli, Command};
 use clap::Parser;
 use exit::{Exit, Usage};
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    if let Err(error) = start_logging(&cli) {
+    if let Err(error) = logging::start(&cli) {
         print::err(format!("error: {error:#}"));
         return Exit::Usage.into();
     }
@@ -81,16 +81,4 @@ fn on_runtime(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Resul
     // A blocking read of stdin may still wait; it must not keep the process.
     runtime.shutdown_background();
     exit
-}
-
-fn start_logging(cli: &Cli) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&cli.log_level)?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match cli.log {
-        LogFormat::Text => builder.with_ansi(print::Style::of_stderr().color).init(),
-        LogFormat::Json => builder.json().init(),
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@ use crate::command::init::InitArgs;
 use crate::command::lock::LockArgs;
 use crate::command::runs;
 use crate::files::FileArgs;
+use crate::token::TokenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -135,7 +136,7 @@ pub(crate) enum CheckFormat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  onecall call examples/hello greet --trace greet.json\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
+    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  onecall call https://tools.example.com/mcp greet who=Ada --token-env MY_TOKEN\n  onecall call examples/hello greet --trace greet.json\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
 )]
 pub(crate) struct CallArgs {
     /// Paths or the URL of a server, then the tool, then arguments: `key=text` or `key:=json`
@@ -156,6 +157,8 @@ pub(crate) struct CallArgs {
     /// Write what each step was given, gave and took to a `.json` file; without one it is printed
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", value_parser = trace_file)]
     pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
     #[command(flatten)]
     pub(crate) files: FileArgs,
     #[command(flatten)]
@@ -384,6 +387,8 @@ pub(crate) struct ToolsArgs {
     pub(crate) save: Option<PathBuf>,
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) token: TokenArgs,
     #[command(flatten)]
     pub(crate) files: FileArgs,
 }

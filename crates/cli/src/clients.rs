@@ -66,12 +66,21 @@ impl Client {
     }
 
     /// An entry that reaches a server which runs already; `None` where the client starts servers itself only.
-    pub(crate) fn url_entry(self, url: &str) -> Option<Value> {
-        match self {
-            Self::Claude => None,
-            Self::ClaudeCode | Self::Vscode => Some(json!({ "type": "http", "url": url })),
-            Self::Cursor => Some(json!({ "url": url })),
+    /// `token`: the variable that holds what the server is shown, which the client reads itself.
+    pub(crate) fn url_entry(self, url: &str, token: Option<&str>) -> Option<Value> {
+        let mut entry = match self {
+            Self::Claude => return None,
+            Self::ClaudeCode | Self::Vscode => json!({ "type": "http", "url": url }),
+            Self::Cursor => json!({ "url": url }),
+        };
+        if let Some(variable) = token {
+            let shown = match self {
+                Self::Claude | Self::ClaudeCode => format!("Bearer ${{{variable}}}"),
+                Self::Cursor | Self::Vscode => format!("Bearer ${{env:{variable}}}"),
+            };
+            entry["headers"] = json!({ "Authorization": shown });
         }
+        Some(entry)
     }
 }
 

@@ -2,6 +2,7 @@
 //! A backend of a flag is read as if a file of one entry had it, so every rule of files holds for it.
 
 use crate::exit::usage;
+use crate::token::TokenArgs;
 use crate::wire::{self, Loaded};
 use clap::{Args, ValueEnum};
 use onecall_config::{Compat, Input};
@@ -53,6 +54,20 @@ impl FileArgs {
         let mut loaded = wire::understand(self.collect(paths)?, self.compat());
         self.pick(&mut loaded)?;
         Ok(loaded)
+    }
+
+    /// The server at a URL alone, where there is one; else as `load`.
+    pub(crate) fn load_or_reach(
+        &self,
+        url: Option<&str>,
+        token: &TokenArgs,
+        paths: &[PathBuf],
+    ) -> anyhow::Result<Loaded> {
+        if let Some(url) = url {
+            return Ok(wire::load_url(url, token));
+        }
+        token.refuse_for_paths()?;
+        self.load(paths)
     }
 
     pub(crate) fn compat(&self) -> Compat {

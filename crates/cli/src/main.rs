@@ -15,6 +15,7 @@ mod print;
 mod progress;
 mod reload;
 mod terminal;
+mod token;
 mod tree;
 mod values;
 mod wire;

@@ -2,6 +2,7 @@
 
 use crate::args::StoreArgs;
 use crate::exit::usage;
+use crate::token::TokenArgs;
 use crate::{access, print};
 use anyhow::{Context, bail};
 use onecall_config::Compat;
@@ -69,9 +70,14 @@ pub(crate) fn is_url(word: &str) -> bool {
 }
 
 /// A server elsewhere, as if a file named it as the only backend; its tools keep their names.
-pub(crate) fn load_url(url: &str) -> Loaded {
+pub(crate) fn load_url(url: &str, token: &TokenArgs) -> Loaded {
     let mut collected = sources::Collected::default();
-    let text = serde_json::json!({ "mcpServers": { "server": { "url": url } } });
+    let mut server = serde_json::json!({ "url": url });
+    if let Some(variable) = token.variable() {
+        let shown = format!("Bearer ${{{variable}}}");
+        server["headers"] = serde_json::json!({ "Authorization": shown });
+    }
+    let text = serde_json::json!({ "mcpServers": { "server": server } });
     let source = collected.sources.add("the command line", text.to_string());
     collected.inputs.push(onecall_config::Input {
         source,

@@ -26,10 +26,8 @@ use std::time::Duration;
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let words = Words::split(&args.words)?;
     let arguments = arguments(&args, &words.rest)?;
-    let loaded = match &words.url {
-        Some(url) => wire::load_url(url),
-        None => args.files.load(&words.paths)?,
-    };
+    let url = words.url.as_deref();
+    let loaded = args.files.load_or_reach(url, &args.token, &words.paths)?;
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };

@@ -3,6 +3,7 @@
 use crate::client_file::{Change, ClientFile};
 use crate::clients::{Client, Folders};
 use crate::exit::{Exit, usage};
+use crate::token::TokenArgs;
 use crate::{print, wire};
 use anyhow::Context;
 use clap::Args;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall connect claude onecall.yaml\n  onecall connect cursor . --name work\n  onecall connect vscode --url http://127.0.0.1:4483/mcp\n  onecall connect claude-code . --print"
+    after_help = "Examples:\n  onecall connect claude onecall.yaml\n  onecall connect cursor . --name work\n  onecall connect vscode --url http://127.0.0.1:4483/mcp --token-env MY_TOKEN\n  onecall connect claude-code . --print"
 )]
 pub(crate) struct ConnectArgs {
     #[arg(value_enum)]
@@ -23,6 +24,8 @@ pub(crate) struct ConnectArgs {
     /// Reach a server that runs already instead of starting one
     #[arg(long, conflicts_with = "paths")]
     url: Option<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     /// The name of the entry
     #[arg(long, default_value = "onecall")]
     name: String,
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
 /// What the client is told; `None` where the files have faults, which are reported.
 fn entry(args: &ConnectArgs) -> anyhow::Result<Option<Value>> {
     if let Some(url) = &args.url {
-        let Some(entry) = args.client.url_entry(url) else {
+        let Some(entry) = args.client.url_entry(url, args.token.variable()) else {
             return Err(usage(format!(
                 "{} starts servers itself; give the paths instead of --url",
                 args.client.title()
@@ -78,6 +81,7 @@ fn entry(args: &ConnectArgs) -> anyhow::Result<Option<Value>> {
         };
         return Ok(Some(entry));
     }
+    args.token.refuse_for_paths()?;
     let loaded = wire::load(&args.paths)?;
     if loaded.diagnostics.has_errors() {
         wire::report(&loaded);

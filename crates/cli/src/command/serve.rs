@@ -137,7 +137,9 @@ async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
         }
         print::out(format!("serving `{}` at {url}", runtime.name()));
         if mount.access.is_some() {
-            print::out("callers need a bearer token");
+            print::out(
+                "callers need a bearer token; `onecall connect CLIENT --url URL --token-env NAME` enters it",
+            );
         }
         let name = path.strip_prefix('/').unwrap_or("onecall");
         entries.push(format!(

@@ -13,10 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
     let url = args.paths.first().and_then(|path| path.to_str());
-    let loaded = match url.filter(|word| args.paths.len() == 1 && wire::is_url(word)) {
-        Some(url) => wire::load_url(url),
-        None => args.files.load(&args.paths)?,
-    };
+    let url = url.filter(|word| args.paths.len() == 1 && wire::is_url(word));
+    let loaded = args.files.load_or_reach(url, &args.token, &args.paths)?;
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };

@@ -2,10 +2,16 @@
 //!
 //! A block ` ```yaml file=NAME ` (any language) is a file in the folder of the guide's reader. A block ` ```console ` holds
 //! commands, `$ onecall …`, each followed by lines that its output must hold in this order; `…` stands for
-//! any text within a line. Success is expected, unless a line `[exit N]` says otherwise.
+//! any text within a line. Success is expected, unless a line `[exit N]` says otherwise. `$ export NAME=VALUE` holds
+//! for the commands below it. `$ onecall serve … &` serves until the guide ends, on a port of its own that stands for
+//! the usual one.
 
-use crate::support::{Ran, onecall, root, run};
-use std::path::Path;
+use crate::support::{Ran, Running, onecall, root, run, serving};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Where guides say that a server listens.
+const USUAL: &str = "127.0.0.1:4483";
 
 #[test]
 fn every_example_of_the_guides_does_what_it_says() {
@@ -53,26 +59,75 @@ fn the_key_table_is_the_one_that_the_program_prints() {
 
 /// Does what a reader would do, in a folder of their own; the number of commands and what was not as said.
 fn follow(guide: &str) -> (usize, Vec<String>) {
-    let home = tempfile::tempdir().unwrap();
-    let examples = home.path().join("examples/hello");
-    std::fs::create_dir_all(&examples).unwrap();
-    let hello = root().join("examples/hello/hello.yaml");
-    std::fs::copy(hello, examples.join("hello.yaml")).unwrap();
+    let mut reader = Reader::new();
     let mut commands = 0;
     let mut faults = Vec::new();
     for (info, body) in blocks(guide) {
         if let Some(name) = info.split(' ').find_map(|word| word.strip_prefix("file=")) {
-            let path = home.path().join(name);
+            let path = reader.home.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, &body).unwrap();
         } else if info == "console" {
             for (command, expected) in transcript(&body) {
                 commands += 1;
-                faults.extend(compare(home.path(), &command, &expected));
+                faults.extend(reader.does(&command, &expected));
             }
         }
     }
     (commands, faults)
+}
+
+/// Somebody who follows one guide.
+struct Reader {
+    home: TempDir,
+    exported: Vec<(String, String)>,
+    /// The server in the background, and where it listens.
+    serving: Option<(Running, String)>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let examples = home.path().join("examples/hello");
+        std::fs::create_dir_all(&examples).unwrap();
+        let hello = root().join("examples/hello/hello.yaml");
+        std::fs::copy(hello, examples.join("hello.yaml")).unwrap();
+        Self {
+            home,
+            exported: Vec::new(),
+            serving: None,
+        }
+    }
+
+    /// Types one command; says what was not as expected.
+    fn does(&mut self, command: &str, expected: &[String]) -> Option<String> {
+        if let Some(assignment) = command.strip_prefix("export ") {
+            let (name, value) = assignment.split_once('=').unwrap();
+            self.exported.push((name.to_owned(), value.to_owned()));
+            return None;
+        }
+        let words = command.strip_prefix("onecall ").unwrap();
+        if let Some(words) = words.strip_suffix(" &") {
+            let (running, url) = serving(self.types(&format!("{words} --port 0")));
+            let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+            self.serving = Some((running, address.to_owned()));
+            return None;
+        }
+        let ran = Ran::from(self.types(words).output().unwrap());
+        compare(command, expected, &ran)
+    }
+
+    fn types(&self, command: &str) -> Command {
+        let address = self.serving.as_ref().map(|(_, address)| address.as_str());
+        let command = command.replace(USUAL, address.unwrap_or(USUAL));
+        let words = words(&command);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut child = onecall(self.home.path(), &words);
+        child.current_dir(self.home.path());
+        child.env("HOME", self.home.path());
+        child.envs(self.exported.iter().map(|(name, value)| (name, value)));
+        child
+    }
 }
 
 /// The fenced blocks of a page: what stands after the fence, and the text.
@@ -96,7 +151,7 @@ fn blocks(page: &str) -> Vec<(String, String)> {
 fn transcript(body: &str) -> Vec<(String, Vec<String>)> {
     let mut steps: Vec<(String, Vec<String>)> = Vec::new();
     for line in body.lines() {
-        if let Some(command) = line.strip_prefix("$ onecall ") {
+        if let Some(command) = line.strip_prefix("$ ") {
             steps.push((command.to_owned(), Vec::new()));
         } else {
             let (_, expected) = steps.last_mut().expect("a command stands first");
@@ -106,12 +161,7 @@ fn transcript(body: &str) -> Vec<(String, Vec<String>)> {
     steps
 }
 
-fn compare(home: &Path, command: &str, expected: &[String]) -> Option<String> {
-    let words = words(command);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut child = onecall(home, &words);
-    child.current_dir(home).env("HOME", home);
-    let ran = Ran::from(child.output().unwrap());
+fn compare(command: &str, expected: &[String], ran: &Ran) -> Option<String> {
     let output = format!("{}{}", ran.err, ran.out);
     let exit = expected
         .iter()
@@ -125,10 +175,7 @@ fn compare(home: &Path, command: &str, expected: &[String]) -> Option<String> {
     let is_wrong = missing.is_some() || ran.code != Some(exit);
     is_wrong.then(|| {
         let missing = missing.map_or_else(String::new, |line| format!("\nmissing: {line}"));
-        format!(
-            "$ onecall {command}\nexit {:?}{missing}\n{output}",
-            ran.code
-        )
+        format!("$ {command}\nexit {:?}{missing}\n{output}", ran.code)
     })
 }
 

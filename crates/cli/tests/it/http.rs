@@ -27,6 +27,11 @@ impl Answer {
         messages.next_back().unwrap_or_else(|| panic!("{self:?}"))
     }
 
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
     pub(crate) fn result(&self) -> Value {
         self.message()["result"].clone()
     }
@@ -110,10 +115,7 @@ impl Session {
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         let stream = send(url, "POST", &[], &body.to_string()).unwrap();
         let opened = read(stream).expect("an answer");
-        let id = opened
-            .head
-            .lines()
-            .find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let id = opened.header("mcp-session-id");
         let session = Self {
             url: url.to_owned(),
             id: id.unwrap_or_else(|| panic!("{opened:?}")).to_owned(),

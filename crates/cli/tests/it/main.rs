@@ -1,6 +1,7 @@
 //! Tests of the binary `onecall` as a user meets it: real processes, real files, a real client.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod access;
 mod again;
 mod call;
 mod catalog;

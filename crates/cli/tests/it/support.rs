@@ -72,11 +72,16 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::logging(command, Stdio::inherit())
+    }
+
+    /// Starts it with its logs going there.
+    pub(crate) fn logging(mut command: Command, logs: Stdio) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(logs)
             .spawn()
             .unwrap();
         let (sender, lines) = mpsc::channel();
@@ -106,6 +111,12 @@ impl Running {
                 return line;
             }
         }
+    }
+
+    /// Where it says that it serves.
+    pub(crate) fn url(&self) -> String {
+        let line = self.line(|line| line.contains(" at http://"));
+        line.split(" at ").nth(1).unwrap().trim().to_owned()
     }
 
     /// SIGTERM: the process is asked to leave.
@@ -149,9 +160,13 @@ pub(crate) fn serve(home: &Path, words: &[&str]) -> (Running, String) {
         .chain(&["--port", "0"])
         .copied()
         .collect();
-    let running = Running::start(onecall(home, &words));
-    let line = running.line(|line| line.contains(" at http://"));
-    let url = line.split(" at ").nth(1).unwrap().trim().to_owned();
+    serving(onecall(home, &words))
+}
+
+/// Starts a command that serves, and gives its URL.
+pub(crate) fn serving(command: Command) -> (Running, String) {
+    let running = Running::start(command);
+    let url = running.url();
     (running, url)
 }
 

@@ -1,0 +1,37 @@
+//! `--token-env`: the bearer token that a server elsewhere is shown. Its variable is named and its text never written,
+//! so that neither the history of a shell nor the file of a client holds it.
+
+use crate::exit::usage;
+use clap::Args;
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct TokenArgs {
+    /// Show the server of the URL the bearer token that this environment variable holds
+    #[arg(long = "token-env", value_name = "NAME", value_parser = variable)]
+    variable: Option<String>,
+}
+
+impl TokenArgs {
+    pub(crate) fn variable(&self) -> Option<&str> {
+        self.variable.as_deref()
+    }
+
+    /// Backends of files are shown what their `headers` say.
+    pub(crate) fn refuse_for_paths(&self) -> anyhow::Result<()> {
+        match self.variable {
+            None => Ok(()),
+            Some(_) => Err(usage(
+                "--token-env goes with a URL; tokens for backends stand in their `headers`",
+            )),
+        }
+    }
+}
+
+fn variable(name: &str) -> Result<String, &'static str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    if name.is_empty() || starts_with_digit || !name.chars().all(fits) {
+        return Err("it takes the name of a variable, not the token itself");
+    }
+    Ok(name.to_owned())
+}

@@ -27,7 +27,7 @@ pub(crate) async fn call(
         .get("name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    if !demo.lists(name) {
+    if demo.listed(name).is_none() {
         return Err(RpcError::invalid_params(format!(
             "no tool is named `{name}`"
         )));

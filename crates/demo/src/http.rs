@@ -156,14 +156,13 @@ fn check_params(service: &Service, headers: &HeaderMap, call: &Call) -> Result<(
         .get("name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let listed = service.demo.list();
-    let Some(tool) = listed.iter().find(|tool| tool.name() == wanted) else {
+    let Some(tool) = service.demo.listed(wanted) else {
         return Ok(());
     };
-    let schema = tool.input_schema().cloned().unwrap_or_default();
-    let annotated = onecall_mcp::param_headers(&schema).unwrap_or_default();
-    let arguments = call.params.get("arguments").cloned().unwrap_or_default();
-    for (header, value) in onecall_mcp::param_header_values(&annotated, &arguments) {
+    let annotated = tool.input_schema().map(onecall_mcp::param_headers);
+    let annotated = annotated.and_then(Result::ok).unwrap_or_default();
+    let arguments = call.params.get("arguments").unwrap_or(&Value::Null);
+    for (header, value) in onecall_mcp::param_header_values(&annotated, arguments) {
         if one(headers, header) != Some(value.as_str()) {
             let message = format!("header `{header}` is missing or differs from the body");
             return Err(RpcError::new(code::HEADER_MISMATCH, message));

@@ -70,6 +70,8 @@ pub(crate) struct Demo {
     ledger: Option<Ledger>,
     changing_list: bool,
     extra: AtomicBool,
+    /// The list without `extra`, and with it.
+    lists: [Vec<onecall_mcp::Tool>; 2],
     changes: broadcast::Sender<Change>,
     pub(crate) answers: Answers,
     pub(crate) flaky: Mutex<HashMap<String, u64>>,
@@ -86,12 +88,19 @@ impl Demo {
                 source,
             })?),
         };
+        let answers = Answers::new(options.answers.clone());
+        let lists = [false, true].map(|extra| {
+            let mut listed = tools::list(options.changing_list, extra);
+            listed.extend(answers.tools());
+            listed
+        });
         Ok(Self {
             ledger,
             changing_list: options.changing_list,
             extra: AtomicBool::new(false),
+            lists,
             changes: broadcast::Sender::new(CHANGES_MAX),
-            answers: Answers::new(options.answers.clone()),
+            answers,
             flaky: Mutex::default(),
             kept: Mutex::default(),
             appended: Mutex::default(),
@@ -144,14 +153,12 @@ impl Demo {
         self.extra.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn lists(&self, name: &str) -> bool {
-        self.list().iter().any(|tool| tool.name() == name)
+    pub(crate) fn listed(&self, name: &str) -> Option<&onecall_mcp::Tool> {
+        self.list().iter().find(|tool| tool.name() == name)
     }
 
-    pub(crate) fn list(&self) -> Vec<onecall_mcp::Tool> {
-        let mut listed = tools::list(self.changing_list, self.shows_extra());
-        listed.extend(self.answers.tools());
-        listed
+    fn list(&self) -> &[onecall_mcp::Tool] {
+        &self.lists[usize::from(self.shows_extra())]
     }
 
     /// Answers one request. `None` where a cancelled request stays unanswered.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::pool::Streaming;
@@ -51,28 +51,24 @@ impl Body for Outgoing {
 }
 
 /// Reads a body to its end; stops reading at the limit.
-pub(crate) async fn read_limited(mut body: Streaming, limit: usize) -> Result<Bytes, RequestError> {
+pub(crate) async fn read_limited(
+    mut body: Streaming,
+    limit: usize,
+) -> Result<Vec<u8>, RequestError> {
     let over = || RequestError::Limit(format!("more than {limit} bytes"));
     if body.bytes_at_least() > limit as u64 {
         return Err(over());
     }
-    let mut whole = BytesMut::new();
-    let mut first: Option<Bytes> = None;
+    let mut whole = Vec::new();
     while let Some(data) = body.next().await {
         let data = data.map_err(|error| RequestError::Lost(broken(&error)))?;
-        if whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+        if whole.len() + data.len() > limit {
             return Err(over());
         }
-        match first.take() {
-            None if whole.is_empty() => first = Some(data),
-            Some(begin) => {
-                whole.extend_from_slice(&begin);
-                whole.extend_from_slice(&data);
-            }
-            None => whole.extend_from_slice(&data),
-        }
+        // A piece that is kept would cost the connection its read buffer.
+        whole.extend_from_slice(&data);
     }
-    Ok(first.unwrap_or_else(|| whole.freeze()))
+    Ok(whole)
 }
 
 pub(crate) fn broken(error: &hyper::Error) -> String {

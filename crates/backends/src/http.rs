@@ -127,15 +127,24 @@ impl HttpWire {
         let before = self.shared.session();
         match self.shared.post(name, params, &options).await {
             Ended::Answered(outcome) => outcome,
+            Ended::SessionGone => Box::pin(self.request_again(name, params, options, before)).await,
+        }
+    }
+
+    /// Sends a request that found no session once more, in a new one.
+    async fn request_again(
+        &self,
+        name: &str,
+        params: Params<'_>,
+        options: RequestOptions,
+        before: Option<Arc<str>>,
+    ) -> Outcome {
+        self.shared.reopen(before).await?;
+        match self.shared.post(name, params, &options).await {
+            Ended::Answered(outcome) => outcome,
             Ended::SessionGone => {
-                self.shared.reopen(before).await?;
-                match self.shared.post(name, params, &options).await {
-                    Ended::Answered(outcome) => outcome,
-                    Ended::SessionGone => {
-                        let reason = "the server forgot a session that it had just opened";
-                        Err(RequestError::NotSent(reason.to_owned()))
-                    }
-                }
+                let reason = "the server forgot a session that it had just opened";
+                Err(RequestError::NotSent(reason.to_owned()))
             }
         }
     }
@@ -243,7 +252,7 @@ impl Shared {
         options: &RequestOptions,
     ) -> Outcome {
         if is_event_stream(&response) {
-            return stream::read_answer(self, response, id, options).await;
+            return Box::pin(stream::read_answer(self, response, id, options)).await;
         }
         read_json(response, id).await
     }
@@ -373,7 +382,7 @@ fn mirror(
 /// One JSON object as the whole answer, or the refusal.
 async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
     if !response.status().is_success() {
-        return Err(refused(response).await);
+        return Err(Box::pin(refused(response)).await);
     }
     let bytes = read_limited(response.into_body(), MESSAGE_BYTES_MAX).await?;
     match onecall_mcp::parse(&bytes) {

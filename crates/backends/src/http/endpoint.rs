@@ -166,13 +166,26 @@ impl Endpoint {
     async fn send(
         &self,
         method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        sent: Arc<AtomicBool>,
+    ) -> Result<Response<Streaming>, RequestError> {
+        match &self.tokens {
+            None => self.exchange(method, headers, body, sent).await,
+            Some(tokens) => {
+                Box::pin(self.send_with_token(tokens, method, headers, body, sent)).await
+            }
+        }
+    }
+
+    async fn send_with_token(
+        &self,
+        tokens: &Tokens,
+        method: Method,
         mut headers: HeaderMap,
         body: Bytes,
         sent: Arc<AtomicBool>,
     ) -> Result<Response<Streaming>, RequestError> {
-        let Some(tokens) = &self.tokens else {
-            return self.exchange(method, headers, body, sent).await;
-        };
         let Some(bearer) = tokens.bearer(&self.shown).await? else {
             return self.exchange(method, headers, body, sent).await;
         };

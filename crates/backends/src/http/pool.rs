@@ -85,6 +85,15 @@ impl Pool {
                 },
             }
         }
+        Box::pin(self.send_first(uri, request)).await
+    }
+
+    /// The first request on a fresh connection.
+    async fn send_first(
+        &self,
+        uri: &Uri,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Streaming>, Cause> {
         let mut fresh = self.connect(uri).await?;
         match fresh.exchange(request).await {
             Ok(response) => Ok(self.answer(response, fresh)),

@@ -160,7 +160,7 @@ async fn run(backends: &Backends, name: &BackendName, mut call: Call) -> Result<
     Err("asked too often".into())
 }
 
-async fn answer_all(mut questions: mpsc::Receiver<Question>) {
+async fn answer_all(mut questions: mpsc::Receiver<Box<Question>>) {
     while let Some(question) = questions.recv().await {
         let _ = question.reply.send(accepted(&question.params));
     }

@@ -1,11 +1,13 @@
 //! Questions of a backend on their way to the caller. While one is open, the time-out of its call
 //! stands still: nobody blames a backend for a person's patience.
 
-use serde_json::Value;
-use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
-
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use crate::call::{Question, QuestionSink};
 
@@ -13,14 +15,34 @@ use crate::call::{Question, QuestionSink};
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     sink: QuestionSink,
-    open: watch::Sender<usize>,
+    open: Arc<OpenOnes>,
+}
+
+/// How many questions of a call are open.
+#[derive(Debug, Default)]
+struct OpenOnes {
+    count: AtomicUsize,
+    changed: Notify,
+}
+
+impl OpenOnes {
+    async fn until(&self, is_wanted: impl Fn(usize) -> bool) {
+        loop {
+            // It hears of every change from here on, so none is missed between looking and waiting.
+            let changed = self.changed.notified();
+            if is_wanted(self.count.load(Ordering::SeqCst)) {
+                return;
+            }
+            changed.await;
+        }
+    }
 }
 
 impl Asker {
     pub(crate) fn new(sink: QuestionSink) -> Self {
         Self {
             sink,
-            open: watch::Sender::new(0),
+            open: Arc::default(),
         }
     }
 
@@ -33,24 +55,26 @@ impl Asker {
             reply,
         };
         let _open = Open::new(&self.open);
-        self.sink.try_send(question).ok()?;
+        self.sink.try_send(Box::new(question)).ok()?;
         answer.await.ok()
     }
 }
 
 /// One open question.
-struct Open<'a>(&'a watch::Sender<usize>);
+struct Open<'a>(&'a OpenOnes);
 
 impl<'a> Open<'a> {
-    fn new(open: &'a watch::Sender<usize>) -> Self {
-        open.send_modify(|count| *count += 1);
+    fn new(open: &'a OpenOnes) -> Self {
+        open.count.fetch_add(1, Ordering::SeqCst);
+        open.changed.notify_waiters();
         Self(open)
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
+        self.0.count.fetch_sub(1, Ordering::SeqCst);
+        self.0.changed.notify_waiters();
     }
 }
 
@@ -64,19 +88,18 @@ pub(crate) async fn within<T>(
         return tokio::time::timeout(after, work).await.ok();
     };
     tokio::pin!(work);
-    let mut open = asker.open.subscribe();
     let mut left = after;
     loop {
         let began = Instant::now();
         tokio::select! {
             done = &mut work => return Some(done),
             () = tokio::time::sleep(left) => return None,
-            _ = open.wait_for(|open| *open > 0) => {}
+            () = asker.open.until(|open| open > 0) => {}
         }
         left = left.saturating_sub(began.elapsed());
         tokio::select! {
             done = &mut work => return Some(done),
-            _ = open.wait_for(|open| *open == 0) => {}
+            () = asker.open.until(|open| open == 0) => {}
         }
     }
 }

@@ -82,8 +82,9 @@ pub type ProgressSink = mpsc::Sender<Progress>;
 /// Log messages of one call: the parameters of `notifications/message`, as received. A full channel drops the message.
 pub type MessageSink = mpsc::Sender<Value>;
 
-/// Questions of one call. A full channel refuses the question.
-pub type QuestionSink = mpsc::Sender<Question>;
+/// Questions of one call, which are rare: boxed, so that a channel without any is small. A full channel refuses the
+/// question.
+pub type QuestionSink = mpsc::Sender<Box<Question>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {

@@ -290,7 +290,7 @@ pub(crate) struct Calling {
     reply: Pin<Box<dyn Future<Output = Reply> + Send>>,
     progress: mpsc::Receiver<Progress>,
     messages: mpsc::Receiver<Value>,
-    questions: mpsc::Receiver<Question>,
+    questions: mpsc::Receiver<Box<Question>>,
     /// How often it may ask yet.
     rounds: usize,
 }
@@ -370,8 +370,8 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
                 }
                 calling.rounds -= 1;
                 match caller.era {
-                    Era::Legacy => put_live(caller, question).await,
-                    Era::Modern => return Ok(Came::Waits(Held::new(calling, question))),
+                    Era::Legacy => put_live(caller, *question).await,
+                    Era::Modern => return Ok(Came::Waits(Held::new(calling, *question))),
                 }
             }
             reply = &mut calling.reply => break reply,

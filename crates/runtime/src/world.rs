@@ -96,13 +96,20 @@ fn request_of(call: ToolCall) -> Call {
 async fn answering<T>(
     mut calling: Pin<&mut impl Future<Output = T>>,
     asker: &Asker,
-    mut questions: mpsc::Receiver<Question>,
+    mut questions: mpsc::Receiver<Box<Question>>,
 ) -> T {
+    // Few calls ask; only they pay for keeping their questions.
+    let first = tokio::select! {
+        biased;
+        answer = &mut calling => return answer,
+        Some(question) = questions.recv() => question,
+    };
     let mut asked = FuturesUnordered::new();
+    asked.push(put(asker, *first));
     loop {
         tokio::select! {
             answer = &mut calling => return answer,
-            Some(question) = questions.recv() => asked.push(put(asker, question)),
+            Some(question) = questions.recv() => asked.push(put(asker, *question)),
             Some(()) = asked.next(), if !asked.is_empty() => {}
         }
     }

@@ -84,6 +84,7 @@ pub async fn drive(
         asked,
         replies: BTreeMap::new(),
         questions_taken: 0,
+        timer: None,
         is_parking: false,
     };
     drive.take(first).await?;
@@ -102,8 +103,16 @@ struct Drive {
     /// Who waits for the answer, by call and key of the question.
     replies: BTreeMap<(CallId, String), oneshot::Sender<Value>>,
     questions_taken: u64,
+    timer: Option<Timer>,
     /// The run is about to be given back to the store; nothing new is taken in.
     is_parking: bool,
+}
+
+/// Wakes the run, perhaps too early: what is due moves on with every step, and waking once for nothing is cheaper
+/// than a timer a step.
+struct Timer {
+    at: Timestamp,
+    sleep: BoxFuture<'static, ()>,
 }
 
 impl Drive {
@@ -261,14 +270,8 @@ impl Drive {
 
     /// Waits for something to happen. `None`: nothing will, for now.
     async fn next_inputs(&mut self) -> Option<Vec<Input>> {
-        let due = next_due(&self.state);
-        let world = Arc::clone(&self.surroundings.world);
-        let timer = async {
-            match due {
-                Some(due) => world.sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
+        self.set_timer();
+        let world = &self.surroundings.world;
         let only_waits = self.state.calls.is_empty() && self.in_flight.is_empty();
         if self.is_parking && only_waits {
             return None;
@@ -289,7 +292,10 @@ impl Drive {
                 Self::ended(&mut self.handles, ended)
             }
             Some(question) = self.asked.recv() => self.take_question(question),
-            () = timer => Input::Time,
+            () = expired(self.timer.as_mut()) => {
+                self.timer = None;
+                Input::Time
+            }
             () = park => {
                 // Whoever sends from now on is told so; what came in at this very moment is still taken.
                 self.inputs.close();
@@ -300,6 +306,16 @@ impl Drive {
         let mut inputs = vec![first];
         self.drain(&mut inputs);
         Some(inputs)
+    }
+
+    fn set_timer(&mut self) {
+        let due = next_due(&self.state);
+        let is_in_time = |timer: &mut Timer| due.is_some_and(|due| timer.at <= due);
+        self.timer = self.timer.take_if(is_in_time).or_else(|| {
+            let at = due?;
+            let sleep = self.surroundings.world.sleep_until(at);
+            Some(Timer { at, sleep })
+        });
     }
 
     /// Takes along what else is there already, so that one append serves for all.
@@ -326,6 +342,13 @@ impl Drive {
             // An aborted call was ended by a decision already; there is nothing to tell.
             Err(Aborted) => Input::Time,
         }
+    }
+}
+
+async fn expired(timer: Option<&mut Timer>) {
+    match timer {
+        Some(timer) => timer.sleep.as_mut().await,
+        None => std::future::pending().await,
     }
 }
 

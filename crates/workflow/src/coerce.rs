@@ -7,7 +7,6 @@ mod convert;
 mod defaults;
 mod fit;
 mod graph;
-mod limits;
 mod require;
 mod schema_fault;
 mod sensitive;
@@ -20,6 +19,7 @@ pub use graph::is_sensitive;
 pub use schema_fault::SchemaFault;
 pub use sensitive::{MASK, is_marked, mask};
 
+use crate::limits::schema as limits;
 use analysis::Analysis;
 use fit::Walk;
 use graph::{Graph, NodeId};

@@ -68,7 +68,9 @@ impl<'n> Fields<'n> {
 
     /// Key and value as written, null included.
     pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
-        self.known.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         let index = self.entries.iter().position(|entry| entry.key == *key)?;
         self.taken[index] = true;
         Some(&self.entries[index])
@@ -366,6 +368,9 @@ pub(crate) fn wrong_type(node: &Node, what: &str, wanted: &str) -> Diagnostic {
             _ => diagnostic.help("write `true` or `false`"),
         },
         (_, "a sequence") => diagnostic.help("write it as a list, each item after `- `"),
+        (NodeKind::Sequence(_), "a mapping") => {
+            diagnostic.help("write it without `- `, each entry as `name: value`")
+        }
         _ => diagnostic,
     }
 }

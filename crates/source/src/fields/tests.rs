@@ -119,6 +119,15 @@ fn what_does_not_fit_is_reported() {
 }
 
 #[test]
+fn a_key_that_is_asked_for_twice_is_named_once() {
+    let shown = read("other: 1\n", |fields, diagnostics| {
+        fields.optional_string("tool", diagnostics);
+        fields.entry("tool");
+    });
+    assert!(shown.contains("known keys: `tool`\n"), "{shown}");
+}
+
+#[test]
 fn not_a_mapping() {
     insta::assert_snapshot!(read("- 1\n- 2\n", |_, _| {}), @r"
     error[WF022]: a step must be a mapping, but is a sequence
@@ -126,6 +135,8 @@ fn not_a_mapping() {
       |
     1 | - 1
       | ^^^ expected a mapping
+      |
+      = help: write it without `- `, each entry as `name: value`
 
     1 error in 1 file
     ");

@@ -94,13 +94,17 @@ fn steps(
     diagnostics: &mut Diagnostics,
 ) -> Vec<onecall_workflow::step::Step> {
     let reader = Reader::default();
-    if fields.has("tool") {
+    if let Some(tool) = fields.node().get("tool") {
+        let steps = fields.optional("steps");
+        diagnostics.extend(steps.map(|steps| steps_beside_tool(tool, steps)));
         return derived::step(builder, fields, &reader, diagnostics)
             .into_iter()
             .collect();
     }
+    let before = diagnostics.error_count();
     let entries: &[Entry] = fields.mapping("steps", diagnostics);
-    if entries.is_empty() && fields.node().is_complete() {
+    let is_read = diagnostics.error_count() == before && fields.node().is_complete();
+    if entries.is_empty() && is_read {
         diagnostics.push(
             Diagnostic::error(codes::NO_STEPS, "a workflow needs at least one step")
                 .label(fields.place(), "no steps")
@@ -111,6 +115,14 @@ fn steps(
         .iter()
         .map(|entry| step::read(&entry.key, &entry.value, &reader, diagnostics));
     steps.collect()
+}
+
+fn steps_beside_tool(tool: &Node, steps: &Node) -> Diagnostic {
+    let message = "a workflow has steps or is derived from one tool, not both";
+    Diagnostic::error(codes::KEYS_CONFLICT, message)
+        .label(&steps.place, "`steps`")
+        .secondary(&tool.place, "`tool`")
+        .help("remove `tool`, or make a step of it")
 }
 
 const WORKFLOW: Named = Named {

@@ -5,7 +5,12 @@ use onecall_source::{Diagnostics, Severity, SourceMap, parse};
 
 /// What is wrong with a composition that has these keys: severity, code, and the text of the first place.
 fn faults(keys: &str) -> Vec<String> {
-    let text = format!("servers: {{s: {{command: [x]}}}}\ncompositions:\n- name: c\n{keys}");
+    faults_of(&format!("- name: c\n{keys}"))
+}
+
+/// What is wrong with these compositions.
+fn faults_of(compositions: &str) -> Vec<String> {
+    let text = format!("servers: {{s: {{command: [x]}}}}\ncompositions:\n{compositions}");
     let mut sources = SourceMap::new();
     let id = sources.add("suite.yaml".to_owned(), text.clone());
     let (documents, mut diagnostics) = parse(&sources, id);
@@ -59,6 +64,14 @@ fn an_unknown_key() {
 }
 
 #[test]
+fn a_composition_without_a_name_is_checked_all_the_same() {
+    assert_eq!(
+        faults_of("- nodes: [{id: a, tool: t}]\n  output: b\n"),
+        ["error WF021 nodes", "error WF101 b"]
+    );
+}
+
+#[test]
 fn a_duplicate_id() {
     is(
         "  nodes: [{id: a, tool: t}, {id: a, tool: u}]\n",
@@ -80,6 +93,7 @@ fn a_read_outside_of_needs() {
         |args: &str| format!("  nodes: [{{id: a, tool: t}}, {{id: b, tool: t, args: {args}}}]\n");
     is(&nodes("{v: \"${a.x}\"}"), &["error WF107 a"]);
     is(&nodes("{v: {w: [\"x ${a}\"]}}"), &["error WF107 a"]);
+    is(&nodes("{v: \"${b.x}\"}"), &["error WF103 b"]);
     is(&nodes("{v: \"${gone.x}\"}"), &["error WF101 gone"]);
 }
 

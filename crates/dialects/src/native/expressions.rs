@@ -85,6 +85,22 @@ impl Reader {
         jq(&text, View::Run, what, diagnostics)
     }
 
+    /// `with`, the arguments of a call: an object, or one template that gives one.
+    pub(super) fn arguments(
+        &self,
+        node: &Node,
+        what: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> ValueTemplate {
+        let is_template = node
+            .as_text()
+            .is_some_and(|text| template::is_template(text));
+        if !is_template && node.expect_mapping("with", diagnostics).is_none() {
+            return ValueTemplate::empty_object();
+        }
+        self.values(node, "", what, diagnostics)
+    }
+
     /// A value with expressions at every depth.
     pub(super) fn values(
         &self,

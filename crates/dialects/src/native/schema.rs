@@ -174,7 +174,7 @@ fn shared() -> Value {
         "after_skip": { "enum": ["skip", "run", "skip_after_failure"] },
         "default": true,
         "tool": { "$ref": "#/$defs/tool" },
-        "with": { "type": "object" },
+        "with": { "type": ["object", "string"] },
         "read": { "enum": ["payload", "content_map"] },
         "idempotent": { "type": "boolean" },
         "transform": { "type": "string" },

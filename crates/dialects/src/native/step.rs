@@ -112,8 +112,10 @@ fn condition(
     let truth = stated(fields, "truth", &TRUTH, diagnostics);
     let node = fields.optional("if")?;
     let what = format!("the condition of {what}");
+    let before = diagnostics.error_count();
     let test = reader.expression(node, &what, diagnostics)?;
-    if let Program::Text(text) = &test.program {
+    let is_read = diagnostics.error_count() == before;
+    if let (Program::Text(text), true) = (&test.program, is_read) {
         diagnostics.push(constant_condition(node, text, &what));
     }
     Some(Condition {
@@ -193,11 +195,8 @@ pub(super) fn call(
         is_reference
     });
     let with = fields.optional("with");
-    if let Some(node) = with {
-        node.expect_mapping("with", diagnostics);
-    }
     let arguments = with.map_or_else(ValueTemplate::empty_object, |node| {
-        reader.values(node, "", what, diagnostics)
+        reader.arguments(node, what, diagnostics)
     });
     let reading = stated(fields, "read", &READING, diagnostics);
     let idempotent = fields.optional_bool("idempotent", diagnostics);

@@ -272,6 +272,41 @@ fn faults_are_told_all_at_once() {
     }
 }
 
+/// What is told of a file, by code.
+fn codes_of(file: &str) -> Vec<String> {
+    let report = printed(file).err().unwrap_or_default();
+    let heads = report.lines().filter_map(|line| {
+        let (severity, rest) = line.split_once('[')?;
+        matches!(severity, "error" | "warning").then(|| rest.split(']').next())?
+    });
+    heads.map(str::to_owned).collect()
+}
+
+#[test]
+fn arguments_are_an_object_or_a_template() {
+    let with = |value: &str| {
+        codes_of(&format!(
+            "workflow: a\nsteps: {{s: {{tool: x.y, with: {value}}}}}\n"
+        ))
+    };
+    for wrong in ["[1]", "5", "text"] {
+        assert_eq!(with(wrong), ["WF022"], "{wrong}");
+        let bound = codes_of(&format!("workflow: a\ntool: x.y\nbind: {wrong}\n"));
+        assert_eq!(bound, ["WF022"], "{wrong}");
+    }
+    assert!(with("'${{ .inputs }}'").is_empty());
+}
+
+#[test]
+fn one_mistake_is_told_once() {
+    let none = "workflow: a\nsteps: []\n";
+    assert_eq!(codes_of(none), ["WF022"], "not a missing step too");
+    let unreadable = "workflow: a\nsteps: {s: {tool: x.y, if: '${{ .inputs | }}'}}\n";
+    assert_eq!(codes_of(unreadable), ["WF210"], "not a constant too");
+    let both = "workflow: a\ntool: x.y\nsteps: {s: {tool: x.y}}\n";
+    assert_eq!(codes_of(both), ["WF034"]);
+}
+
 #[test]
 fn a_derived_tool_with_inputs_of_its_own() {
     let file = |hidden: &str| {

@@ -36,7 +36,11 @@ pub(super) fn infer(
             continue;
         }
         match builder.rules.undeclared {
-            Undeclared::Infers => inferred.push((
+            Undeclared::IsRefused if builder.steps[index].name != name.as_str() => {
+                diagnostics.push(undeclared_read(read, name));
+            }
+            // A step that reads itself waits for itself, whatever it declares.
+            Undeclared::Infers | Undeclared::IsRefused => inferred.push((
                 index,
                 Need {
                     step: name.as_str().into(),
@@ -45,7 +49,6 @@ pub(super) fn infer(
                     place: read.reference.name_place.clone(),
                 },
             )),
-            Undeclared::IsRefused => diagnostics.push(undeclared_read(read, name)),
         }
     }
     inferred

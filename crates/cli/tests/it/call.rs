@@ -34,6 +34,21 @@ fn a_dry_run_shows_the_start_and_calls_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_which_steps_are_mocked() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("m.workflow.yaml");
+    let text = "workflow: m\nsteps:\n  a: { tool: x.y, mock: { n: 1 } }\n  q: { ask: ok?, needs: [a], mock: true }\n";
+    std::fs::write(&file, text).unwrap();
+    let ran = run(
+        home.path(),
+        &["call", file.to_str().unwrap(), "m", "--dry-run"],
+    );
+    let steps = "  1 a  is mocked\n      at once completed\n  2 q  is mocked, after a\n      at once completed\n";
+    assert!(ran.out.contains(steps), "{ran:?}");
+    assert!(ran.out.contains("2 steps and asks nobody"), "{ran:?}");
+}
+
+#[test]
 fn a_trace_is_written_to_a_file_and_never_over_an_input() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("trace.json");

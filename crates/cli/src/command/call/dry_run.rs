@@ -54,7 +54,7 @@ fn show(tool: &str, preview: &Preview) {
 }
 
 fn asks(step: &Step) -> bool {
-    matches!(step.action, Action::Ask(_))
+    matches!(step.action, Action::Ask(_)) && step.mock.is_none()
 }
 
 /// `letters   calls demo.count, after hello, if its condition holds`
@@ -63,6 +63,7 @@ fn headline(step: &Step, preview: &Preview, index: usize) -> String {
     let tool = bound.map(|tool| format!("{}.{}", tool.backend, tool.original));
     let tool = tool.unwrap_or_default();
     let mut parts = vec![match &step.action {
+        _ if step.mock.is_some() => "is mocked".to_owned(),
         Action::Call(_) => format!("calls {tool}"),
         Action::Each(each) => format!("calls {tool} for each {}", each.item_name),
         Action::Ask(_) => "asks a person".to_owned(),
@@ -105,8 +106,9 @@ fn decided(preview: &Preview, index: usize) -> Vec<String> {
                 ..
             } if is_own(*step) => {
                 let why = failure.as_ref().map(|failure| failure.message.as_str());
-                let why = why.or(reason.as_deref()).unwrap_or("");
-                Some(format!("at once {}: {why}", status.as_str()))
+                let why = why.or(reason.as_deref());
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                Some(format!("at once {}{why}", status.as_str()))
             }
             _ => None,
         });

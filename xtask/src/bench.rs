@@ -9,10 +9,10 @@ use std::process::Command;
 /// Benchmarks by name: package and example.
 const BENCHES: &[(&str, &str, &str)] = &[
     ("gotemplate", "onecall-gotemplate", "bench"),
-    ("backends", "onecall-backends", "bench"),
+    ("backends", "onecall-backends", "round_trips"),
     ("engine", "onecall-testkit", "engine"),
     ("journal", "onecall-journal", "append_cost"),
-    ("check", "onecall-config", "bench"),
+    ("check", "onecall-config", "check_cost"),
     ("gateway", "onecall-testkit", "gateway"),
 ];
 

@@ -56,6 +56,8 @@ struct Shared {
 struct Table {
     waiting: HashMap<i64, Waiting>,
     closed: Option<Arc<str>>,
+    /// No answer can come any more, and why; nothing is sent from then on.
+    unheard: Option<String>,
     /// Lines that were no messages, with the last of them.
     ignored: u64,
     last_ignored: String,
@@ -95,8 +97,15 @@ impl Link {
         (Self { shared }, writing)
     }
 
-    /// Reads until the stream ends, must be given up or can no longer be answered; says why.
-    pub(crate) async fn read(&self, mut reader: impl AsyncRead + Unpin) -> String {
+    /// Reads until the stream ends, must be given up or can no longer be answered; says why. Requests made from then
+    /// on are known not to be sent, however long it takes to close the link.
+    pub(crate) async fn read(&self, reader: impl AsyncRead + Unpin) -> String {
+        let reason = self.read_on(reader).await;
+        self.shared.lock().unheard = Some(reason.clone());
+        reason
+    }
+
+    async fn read_on(&self, mut reader: impl AsyncRead + Unpin) -> String {
         let mut lines = Lines::new(MESSAGE_BYTES_MAX);
         let mut unwritable = self.shared.unwritable.subscribe();
         loop {
@@ -138,8 +147,8 @@ impl Link {
         let (reply, answer) = oneshot::channel();
         {
             let mut table = self.shared.lock();
-            if let Some(reason) = &table.closed {
-                return Err(RequestError::NotSent(reason.to_string()));
+            if let Some(reason) = table.closed.as_deref().or(table.unheard.as_deref()) {
+                return Err(RequestError::NotSent(reason.to_owned()));
             }
             let RequestOptions {
                 progress,
@@ -428,9 +437,10 @@ async fn write(
                         text.push_str(&message);
                         text.push('\n');
                     }
-                    // Invariant: marked before the first byte leaves; cancelled ones never leave.
+                    // Invariant: marked before the first byte leaves; those nobody waits for or hears of never leave.
                     Frame::Request { id, text: message } => {
-                        if let Some(waiting) = table.waiting.get(&id) {
+                        let waiting = table.waiting.get(&id);
+                        if let Some(waiting) = waiting.filter(|_| table.unheard.is_none()) {
                             waiting.sent.store(true, Ordering::SeqCst);
                             text.push_str(&message);
                             text.push('\n');

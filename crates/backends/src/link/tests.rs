@@ -212,3 +212,23 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     server.answer(&request, "1").await;
     assert!(running.await.unwrap().is_ok());
 }
+
+#[tokio::test]
+async fn nothing_is_sent_to_a_server_that_has_closed_its_output() {
+    let (near, far) = tokio::io::duplex(1 << 20);
+    let (read, write) = tokio::io::split(near);
+    let (link, writing) = Link::new(write);
+    tokio::spawn(writing);
+    let before = call(&link, "before");
+    let (far_read, mut far_write) = tokio::io::split(far);
+    let mut heard = BufReader::new(far_read).lines();
+    assert!(heard.next_line().await.unwrap().unwrap().contains("before"));
+    far_write.shutdown().await.unwrap();
+    // The link is not closed yet: somebody still looks for the exit status.
+    let reason = link.read(read).await;
+    let after = call(&link, "after").await.unwrap();
+    assert!(matches!(after, Err(RequestError::NotSent(_))), "{after:?}");
+    link.close(&reason);
+    let before = before.await.unwrap();
+    assert!(matches!(before, Err(RequestError::Lost(_))), "{before:?}");
+}

@@ -44,7 +44,7 @@ impl Target {
                 let endpoint = Endpoint::new(http).map_err(|fault| match fault {
                     EndpointFault::Url(reason) => StartError::Url {
                         backend: backend(),
-                        url: http.url.clone(),
+                        url: without_credentials(&http.url),
                         reason,
                     },
                     EndpointFault::Header(header) => StartError::Header {
@@ -72,6 +72,18 @@ impl Target {
         if let Some(endpoint) = &self.endpoint {
             endpoint.show(token);
         }
+    }
+}
+
+/// A URL as it may be shown.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..authority].rfind('@') {
+        Some(at) => format!("{scheme}://•••{}", &rest[at..]),
+        None => url.to_owned(),
     }
 }
 

@@ -22,7 +22,7 @@ use onecall_mcp::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::body::{broken, read_limited};
@@ -33,7 +33,9 @@ pub(crate) use self::pool::Streaming;
 use crate::asking::Asker;
 use crate::call::Progress;
 use crate::error::RequestError;
-use crate::limits::{HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, QUESTIONS_MAX};
+use crate::limits::{
+    HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, HTTP_NOTICE_TIMEOUT, OUTBOUND_MAX, QUESTIONS_MAX,
+};
 use crate::link::RequestOptions;
 use crate::negotiate::Opening;
 use crate::news::News;
@@ -61,7 +63,9 @@ struct Shared {
     next_id: AtomicI64,
     news: News,
     closed: watch::Sender<Option<Arc<str>>>,
-    questions: tokio::sync::Semaphore,
+    questions: Arc<Semaphore>,
+    /// Places for answers to what a server asks of us, people apart.
+    replies: Arc<Semaphore>,
     /// Who can be asked, by the request that is in flight.
     askers: Mutex<BTreeMap<i64, Asker>>,
     /// Done once the first GET was answered.
@@ -92,7 +96,8 @@ impl HttpWire {
             next_id: AtomicI64::new(1),
             news: News::new(),
             closed: watch::Sender::new(None),
-            questions: tokio::sync::Semaphore::new(QUESTIONS_MAX),
+            questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            replies: Arc::new(Semaphore::new(OUTBOUND_MAX)),
             askers: Mutex::default(),
             listens: CancellationToken::new(),
         });
@@ -273,16 +278,12 @@ impl Shared {
     /// Sends what needs no answer: a notification, or our answer to a question.
     async fn send(&self, message: &Value) {
         let body = Bytes::from(message_text(message));
-        let sent = self
-            .endpoint
-            .post(
-                self.with_session(self.prepared.clone()),
-                body,
-                Arc::default(),
-            )
-            .await;
-        if let Err(error) = sent {
-            tracing::debug!(?error, "a message did not reach its server");
+        let headers = self.with_session(self.prepared.clone());
+        let sent = self.endpoint.post(headers, body, Arc::default());
+        match tokio::time::timeout(HTTP_NOTICE_TIMEOUT, sent).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(?error, "a message did not reach its server"),
+            Err(_) => tracing::debug!("a server left a message unanswered"),
         }
     }
 
@@ -309,8 +310,7 @@ impl Shared {
                     Some(options) => options.asker.clone(),
                     None => self.newest_asker(),
                 };
-                let shared = Arc::clone(self);
-                tokio::spawn(async move { shared.asked(id, method, params, asker).await });
+                self.asked(id, method, params, asker);
             }
             Incoming::Request { .. } | Incoming::Response { .. } => {}
         }
@@ -323,20 +323,37 @@ impl Shared {
         newest.filter(|_| self.opening.serves_one)
     }
 
-    /// A question that came on the stream of a call goes to whoever made that call.
-    async fn asked(&self, id: RequestId, method: String, params: Value, asker: Option<Asker>) {
+    /// A question that came on the stream of a call goes to whoever made that call. One that finds no place is
+    /// refused, and a server that asks faster than it takes answers gets none.
+    fn asked(self: &Arc<Self>, id: RequestId, method: String, params: Value, asker: Option<Asker>) {
         let is_question = matches!(
             method.as_str(),
             method::ELICIT | method::SAMPLE | method::ROOTS_LIST
         );
-        let answer = match (method.as_str(), asker, self.questions.try_acquire()) {
-            (method::PING, ..) => Some(json!({})),
-            (_, Some(asker), Ok(_permit)) if is_question => asker.ask(method.clone(), params).await,
-            _ => None,
-        };
+        let asker = asker.filter(|_| is_question).and_then(|asker| {
+            let place = Arc::clone(&self.questions).try_acquire_owned().ok()?;
+            Some((asker, place))
+        });
+        let shared = Arc::clone(self);
+        if let Some((asker, place)) = asker {
+            tokio::spawn(async move {
+                let answer = asker.ask(method.clone(), params).await;
+                shared.reply(&id, &method, answer).await;
+                drop(place);
+            });
+        } else if let Ok(place) = Arc::clone(&self.replies).try_acquire_owned() {
+            let answer = (method == method::PING).then(|| json!({}));
+            tokio::spawn(async move {
+                shared.reply(&id, &method, answer).await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn reply(&self, id: &RequestId, method: &str, answer: Option<Value>) {
         let message = match answer {
-            Some(answer) => onecall_mcp::response(&id, &answer),
-            None => onecall_mcp::response_error(Some(&id), &RpcError::method_not_found(&method)),
+            Some(answer) => onecall_mcp::response(id, &answer),
+            None => onecall_mcp::response_error(Some(id), &RpcError::method_not_found(method)),
         };
         self.send(&message).await;
     }

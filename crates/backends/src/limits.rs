@@ -62,6 +62,8 @@ pub(crate) const HTTP_PROBE_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const HTTP_LISTEN_PATIENCE: Duration = Duration::from_millis(500);
 /// For the end of a session.
 pub(crate) const HTTP_GOODBYE: Duration = Duration::from_secs(1);
+/// For a message that needs no answer.
+pub(crate) const HTTP_NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit: how often the stream of one call is resumed.
 pub(crate) const RESUMES_MAX: u32 = 100;
 pub(crate) const RESUME_WAIT_DEFAULT: Duration = Duration::from_secs(1);

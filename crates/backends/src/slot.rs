@@ -220,12 +220,13 @@ impl Slot {
 
     /// A connection that is not known to be silent, and a place on it.
     async fn admitted(&self) -> Result<(Arc<Client>, SemaphorePermit<'_>), CallError> {
-        let client = self.client().await?;
         let permit = self
             .permits
             .acquire()
             .await
             .map_err(|_| CallError::Stopped)?;
+        // Only now: the one there was before the wait may have ended.
+        let client = self.client().await?;
         let suspended = lock(&self.health).suspended().map(str::to_owned);
         match suspended {
             None => Ok((client, permit)),

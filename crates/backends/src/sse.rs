@@ -180,12 +180,16 @@ async fn post_lines(lines: DuplexStream, endpoint: Endpoint, link: Link, stop: C
             line = lines.next_line() => line,
             () = stop.cancelled() => return,
         };
-        let (Ok(Some(line)), Ok(place)) = (line, Arc::clone(&places).acquire_owned().await) else {
-            return;
+        let Ok(Some(line)) = line else { return };
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = stop.cancelled() => return,
         };
-        let (endpoint, link) = (endpoint.clone(), link.clone());
+        let (endpoint, link, stop) = (endpoint.clone(), link.clone(), stop.clone());
         tokio::spawn(async move {
-            post(&endpoint, &link, line).await;
+            // A server that leaves a message unanswered holds nothing beyond the connection.
+            let posting = post(&endpoint, &link, line);
+            let _ = stop.run_until_cancelled(posting).await;
             drop(place);
         });
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::client::Client;
-use crate::limits::LISTEN_AGAIN;
+use crate::limits::{CONNECT_TIMEOUT_DEFAULT, LISTEN_AGAIN};
 
 type Uris = BTreeSet<Arc<str>>;
 
@@ -72,8 +72,11 @@ async fn ask_one_by_one(client: &Client, subscriptions: &Subscriptions) {
             .difference(&wanted)
             .map(|uri| (uri, method::RESOURCES_UNSUBSCRIBE));
         for (uri, name) in news.chain(gone) {
-            if let Err(error) = client.request(name, json!({ "uri": uri })).await {
-                tracing::warn!(%uri, ?error, "`{name}` was refused");
+            let asked = client.request(name, json!({ "uri": uri }));
+            match tokio::time::timeout(CONNECT_TIMEOUT_DEFAULT, asked).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => tracing::warn!(%uri, ?error, "`{name}` was refused"),
+                Err(_) => tracing::warn!(%uri, "`{name}` was left unanswered"),
             }
         }
         told = wanted;

@@ -198,12 +198,12 @@ impl Endpoint {
             return Ok(response);
         }
         // A server that asks who it is has not acted. A fresh token may do; a second refusal stands.
+        sent.store(false, Ordering::SeqCst);
         tokens.forget(&bearer, &self.shown).await;
         let mut headers = again;
         if let Some(fresh) = tokens.bearer(&self.shown).await? {
             headers.insert(header::AUTHORIZATION, fresh);
         }
-        sent.store(false, Ordering::SeqCst);
         self.exchange(method, headers, rest, sent).await
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -72,53 +73,69 @@ fn stopped(slot: &Slot) {
     slot.state.send_replace(State::Stopped);
 }
 
-/// Reads the list again when it changes, until the connection ends; says why it ended.
+/// Follows what the server tells until the connection ends; says why it ended. Nothing here waits for anything else: a
+/// server that leaves a list unanswered can still be shut down, probed and heard.
 async fn watch_connection(slot: &Slot, client: &Client) -> String {
     let mut closed = client.closed();
+    let following = async {
+        tokio::join!(
+            follow_lists(slot, client),
+            follow_updates(slot, client),
+            listen_for_changes(slot, client),
+            subscriptions::keep(client, &slot.subscriptions),
+        );
+    };
+    tokio::select! {
+        reason = ended(&mut closed) => reason,
+        () = slot.stop.cancelled() => "it was shut down".to_owned(),
+        reason = examine(slot, client) => {
+            client.shutdown().await;
+            reason
+        }
+        () = following => "the connection ended".to_owned(),
+    }
+}
+
+/// Reads the list again when it changes, or has lasted as long as its server said.
+async fn follow_lists(slot: &Slot, client: &Client) {
     let mut changes = client.news().changes();
     // What was told since the first list was read counts.
     let mut seen = Changes::default();
     changes.mark_changed();
-    let mut updated = client.news().updated();
-    let listening = listen_for_changes(slot, client);
-    tokio::pin!(listening);
-    let subscribing = subscriptions::keep(client, &slot.subscriptions);
-    tokio::pin!(subscribing);
-    let refreshing = refresh(slot, client);
-    tokio::pin!(refreshing);
-    let examining = examine(slot, client);
-    tokio::pin!(examining);
+    let mut listed = Instant::now();
     loop {
-        tokio::select! {
-            reason = ended(&mut closed) => return reason,
-            () = slot.stop.cancelled() => return "it was shut down".to_owned(),
-            () = &mut listening => {}
-            () = &mut subscribing => {}
-            () = &mut refreshing => {}
-            reason = &mut examining => {
-                client.shutdown().await;
-                return reason;
+        let lasted = async {
+            match client.tools_last() {
+                Some(lasts) => tokio::time::sleep_until(listed + lasts).await,
+                None => std::future::pending().await,
             }
-            Ok(uri) = updated.recv() => (slot.publish)(Told::Updated(uri)),
-            Ok(()) = changes.changed() => {
-                let now = *changes.borrow_and_update();
-                slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
-                if now.tools != seen.tools {
-                    list_again(slot, client).await;
-                }
-                seen = now;
-            }
+        };
+        let has_lasted = tokio::select! {
+            () = lasted => true,
+            changed = changes.changed() => match changed {
+                Ok(()) => false,
+                Err(_) => return,
+            },
+        };
+        let now = *changes.borrow_and_update();
+        slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
+        if has_lasted || now.tools != seen.tools {
+            list_again(slot, client).await;
+            listed = Instant::now();
         }
+        seen = now;
     }
 }
 
-/// Reads a list again that has lasted as long as its server said. Never returns.
-async fn refresh(slot: &Slot, client: &Client) {
-    while let Some(lasts) = client.tools_last() {
-        tokio::time::sleep(lasts).await;
-        list_again(slot, client).await;
+async fn follow_updates(slot: &Slot, client: &Client) {
+    let mut updated = client.news().updated();
+    loop {
+        match updated.recv().await {
+            Ok(uri) => (slot.publish)(Told::Updated(uri)),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
     }
-    std::future::pending::<()>().await;
 }
 
 async fn list_again(slot: &Slot, client: &Client) {

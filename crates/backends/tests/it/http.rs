@@ -169,6 +169,74 @@ async fn a_list_that_has_lasted_its_time_is_read_again() {
 }
 
 #[tokio::test]
+async fn a_list_that_is_left_unanswered_holds_nothing_up() {
+    let lists = AtomicUsize::new(0);
+    let server = Server::start(move |seen| {
+        if seen.body["method"] != "tools/list" {
+            return modern(done)(seen);
+        }
+        if lists.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Reply::Hang;
+        }
+        let page = json!({ "tools": [{ "name": "do" }], "ttlMs": 1, "cacheScope": "public" });
+        Reply::Json(200, Vec::new(), answer(seen, "result", page))
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    backends.settle(PATIENCE).await;
+    let asked_again = async {
+        while server
+            .methods()
+            .iter()
+            .filter(|own| *own == "tools/list")
+            .count()
+            < 2
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked_again).await.unwrap();
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    let ended = tokio::time::timeout(PATIENCE, backends.shutdown()).await;
+    ended.expect("the list is given up");
+}
+
+/// A legacy server whose calls never end; it sends pings on the stream of a call and takes no answer to them.
+fn pings(number: usize) -> impl Fn(&Seen) -> Reply {
+    move |seen| match seen.body["method"].as_str() {
+        None if seen.verb != "POST" => Reply::Json(405, Vec::new(), Value::Null),
+        None => Reply::Hang,
+        Some("initialize") => {
+            let result = json!({ "protocolVersion": "2025-06-18", "capabilities": {} });
+            Reply::Json(200, Vec::new(), answer(seen, "result", result))
+        }
+        Some("tools/list") => {
+            let page = json!({ "tools": [{ "name": "do" }] });
+            Reply::Json(200, Vec::new(), answer(seen, "result", page))
+        }
+        Some("tools/call") => {
+            let ping = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            let mut events: Vec<String> = (0..number).map(|id| ping(id).to_string()).collect();
+            let done = json!({ "content": [] });
+            events.push(answer(seen, "result", done).to_string());
+            let events = events.iter().map(|event| format!("data: {event}\n\n"));
+            Reply::Events(events.collect())
+        }
+        Some(_) => Reply::Json(202, Vec::new(), Value::Null),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_faster_than_it_takes_answers_is_bounded() {
+    let server = Server::start(pings(1_000)).await;
+    let backends = start(vec![http("b", &server.url, Some(Era::Legacy))]);
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    assert!(server.connections() < 100, "{}", server.connections());
+    backends.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_in_both_eras() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("ledger");
@@ -370,13 +438,9 @@ fn options_that_cannot_work_are_refused_at_the_start() {
     let refused =
         |options: BackendOptions| Backends::start(&client_info(), vec![options]).unwrap_err();
     for url in ["", "ftp://a/b", "not a url", "http://user:secret@host/"] {
-        assert!(
-            matches!(
-                refused(BackendOptions::http("b", url)),
-                StartError::Url { .. }
-            ),
-            "{url}"
-        );
+        let error = refused(BackendOptions::http("b", url));
+        assert!(matches!(error, StartError::Url { .. }), "{url}");
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     }
     let mut bad = BackendOptions::http("b", "http://127.0.0.1:1/");
     if let onecall_backends::TransportOptions::Http(http) = &mut bad.transport {

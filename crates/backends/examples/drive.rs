@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onecall_backends::{
     BackendName, BackendOptions, Backends, Call, CallerId, ClientInfo, ListKind, Question,
-    SessionScope, Takes,
+    Requester, SessionScope, Takes,
 };
 use onecall_mcp::{CallAnswer, Tool};
 use serde_json::{Map, Value, json};
@@ -112,14 +112,19 @@ async fn conform(backends: &Backends, name: &BackendName) -> Result<(), Failure>
             calls.push(Call::new(tool.name(), arguments));
         }
     }
+    let nobody = Requester::default();
     let extras = async {
         for prompt in backends.list(name, ListKind::Prompts).await?.iter() {
             let params = json!({ "name": prompt["name"], "arguments": {} });
-            backends.request(name, "prompts/get", params).await?;
+            backends
+                .request(name, "prompts/get", params, &nobody)
+                .await?;
         }
         for resource in backends.list(name, ListKind::Resources).await?.iter() {
             let params = json!({ "uri": resource["uri"] });
-            backends.request(name, "resources/read", params).await?;
+            backends
+                .request(name, "resources/read", params, &nobody)
+                .await?;
         }
         Ok::<_, onecall_backends::CallError>(())
     };

@@ -9,7 +9,7 @@ mod servers;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onecall_backends::{BackendName, Backends, Call, ClientInfo, ListKind, ToolLists};
+use onecall_backends::{BackendName, Backends, Call, ClientInfo, ListKind, Requester, ToolLists};
 use onecall_mcp::{CallAnswer, CallOutput, Era};
 use serde_json::{Value, json};
 
@@ -162,10 +162,15 @@ async fn offers(backends: &Backends, name: &BackendName) -> Result<(), Failure> 
     else {
         return Err("no resources, templates or prompts".into());
     };
+    let nobody = Requester::default();
     let params = json!({ "uri": resource["uri"] });
-    backends.request(name, "resources/read", params).await?;
+    backends
+        .request(name, "resources/read", params, &nobody)
+        .await?;
     let params = json!({ "name": prompt["name"], "arguments": {} });
-    backends.request(name, "prompts/get", params).await?;
+    backends
+        .request(name, "prompts/get", params, &nobody)
+        .await?;
     Ok(())
 }
 

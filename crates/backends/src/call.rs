@@ -34,6 +34,14 @@ impl fmt::Debug for CallerToken {
     }
 }
 
+/// Who sends a request, where it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Requester {
+    pub id: Option<CallerId>,
+    /// What it showed.
+    pub token: Option<CallerToken>,
+}
+
 /// One `tools/call`. Dropping the future of a call cancels it at the backend.
 #[derive(Clone, Debug)]
 pub struct Call {

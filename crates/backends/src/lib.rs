@@ -32,7 +32,8 @@ mod tasks;
 mod wire;
 
 pub use call::{
-    Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question, QuestionSink, Takes,
+    Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question, QuestionSink,
+    Requester, Takes,
 };
 pub use catalog::{
     CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-use crate::call::{Call, CallerId};
+use crate::call::{Call, CallerId, CallerToken, Requester};
 use crate::callers::{Callers, Lease};
 use crate::catalog::Listed;
 use crate::client::Target;
@@ -151,19 +151,24 @@ impl Backends {
     /// the backend.
     pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
         let entry = self.entry(backend)?;
-        let own = self.own_slot(entry, &call)?;
+        let asks = call.asker.is_some();
+        let own = self.own_slot(entry, call.caller.as_ref(), call.token.as_ref(), asks)?;
         let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
         slot.call(call).await
     }
 
-    /// Sends any other request, such as `resources/read`, and returns the result as received.
+    /// Sends any other request of a caller, such as `resources/read`, and returns the result as received.
     pub async fn request(
         &self,
         backend: &BackendName,
         method: &str,
         params: Value,
+        from: &Requester,
     ) -> Result<Box<RawValue>, CallError> {
-        self.entry(backend)?.shared.request(method, params).await
+        let entry = self.entry(backend)?;
+        let own = self.own_slot(entry, from.id.as_ref(), from.token.as_ref(), false)?;
+        let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
+        slot.request(method, params).await
     }
 
     /// All resources, templates or prompts of one backend, as received and in its order. Empty
@@ -315,8 +320,14 @@ impl Backends {
         futures::future::join_all(ends).await;
     }
 
-    /// The connection that serves the caller alone, where the backend or the call wants one.
-    fn own_slot(&self, entry: &Entry, call: &Call) -> Result<Option<Lease>, CallError> {
+    /// The connection that serves the caller alone, where the backend wants one, or a call that takes questions.
+    fn own_slot(
+        &self,
+        entry: &Entry,
+        caller: Option<&CallerId>,
+        token: Option<&CallerToken>,
+        asks: bool,
+    ) -> Result<Option<Lease>, CallError> {
         let options = &entry.shared.target.options;
         let start = || {
             let target = entry.shared.target.of_one_caller();
@@ -327,15 +338,15 @@ impl Backends {
         let missing = || CallError::NoCaller {
             backend: options.name.clone(),
         };
-        let token = match &call.token {
+        let token = match token {
             _ if !exchanges => None,
-            token => Some(token.clone().ok_or_else(missing)?),
+            token => Some(token.cloned().ok_or_else(missing)?),
         };
-        let leased = match (&call.caller, options.session) {
+        let leased = match (caller, options.session) {
             (_, SessionScope::Shared) if !exchanges => return Ok(None),
             (Some(caller), _) => entry.callers.lease(caller, start),
             // What it asks could reach anybody on a connection that others use.
-            (None, _) if exchanges || call.asker.is_some() => entry.callers.lease_once(start),
+            (None, _) if exchanges || asks => entry.callers.lease_once(start),
             (None, _) => return Ok(None),
         };
         let lease = leased.map_err(|_| CallError::TooManyCallers {

@@ -8,7 +8,7 @@ use crate::server::{Shared, passed_on};
 use crate::{large, page, seal};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
-use onecall_runtime::offers::OfferError;
+use onecall_runtime::offers::{CallerId, OfferError, Requester};
 use serde_json::{Value, json};
 
 /// Answers one of the methods named in [`is_offer`].
@@ -31,7 +31,9 @@ pub(crate) async fn answer(
         }
         method::PROMPTS_LIST => (runtime.prompts().await, "prompts"),
         method::COMPLETE => {
-            let completed = runtime.complete(cleaned(params, None)).await;
+            let completed = runtime
+                .complete(cleaned(params, None), &requester(caller))
+                .await;
             return completed.map_err(|error| refused(error, era));
         }
         method::RESOURCES_READ => {
@@ -99,16 +101,25 @@ pub(crate) async fn send(
     passing: Passing,
 ) -> Result<Came, RpcError> {
     let params = cleaned(params.clone(), Some(passing));
+    let from = requester(caller);
     let answered = if name == method::PROMPTS_GET {
-        shared.runtime.get_prompt(params).await
+        shared.runtime.get_prompt(params, &from).await
     } else {
-        shared.runtime.read_resource(params).await
+        shared.runtime.read_resource(params, &from).await
     };
     let result = answered.map_err(|error| refused(error, caller.era))?;
     if result["resultType"] == "input_required" {
         return asked(&result);
     }
     Ok(Came::Done(Answer::Ours(result)))
+}
+
+/// The caller as its backends know it: on its own connection and with its own rights, as with a tool.
+fn requester(caller: &Caller) -> Requester {
+    Requester {
+        id: caller.client.as_deref().map(|id| CallerId(id.into())),
+        token: caller.token.clone(),
+    }
 }
 
 fn asked(result: &Value) -> Result<Came, RpcError> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 
-pub use onecall_backends::Subscription;
+pub use onecall_backends::{CallerId, Requester, Subscription};
 
 /// Why a resource, prompt or completion could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -75,24 +75,33 @@ impl Runtime {
     }
 
     /// Reads a resource: `params` is what the client sent, `{uri, …}`; the result is what the backend answered.
-    pub async fn read_resource(&self, params: Value) -> Result<Value, OfferError> {
+    pub async fn read_resource(
+        &self,
+        params: Value,
+        from: &Requester,
+    ) -> Result<Value, OfferError> {
         let uri = text(&params, "uri", "uri")?;
         let backend = self.backend_of(&uri).await?;
-        self.pass_on(&backend, method::RESOURCES_READ, params).await
+        self.pass_on(&backend, method::RESOURCES_READ, params, from)
+            .await
     }
 
     /// Gets a prompt: `params` is what the client sent, `{name, arguments, …}`.
-    pub async fn get_prompt(&self, mut params: Value) -> Result<Value, OfferError> {
+    pub async fn get_prompt(
+        &self,
+        mut params: Value,
+        from: &Requester,
+    ) -> Result<Value, OfferError> {
         let name = text(&params, "name", "name")?;
         let prompt = self.prompt(&name).await?;
         params["name"] = Value::from(prompt.original);
-        self.pass_on(&prompt.backend, method::PROMPTS_GET, params)
+        self.pass_on(&prompt.backend, method::PROMPTS_GET, params, from)
             .await
     }
 
     /// Completes an argument: `params` is what the client sent, `{ref, argument, …}`. A backend that completes
     /// nothing has nothing to say, which is no error.
-    pub async fn complete(&self, mut params: Value) -> Result<Value, OfferError> {
+    pub async fn complete(&self, mut params: Value, from: &Requester) -> Result<Value, OfferError> {
         let reference = params.get_mut("ref").ok_or(OfferError::Missing("ref"))?;
         let backend = if reference["type"] == "ref/prompt" {
             let prompt = self.prompt(&text(reference, "name", "ref.name")?).await?;
@@ -106,7 +115,7 @@ impl Runtime {
         if !backends.declares(&backend, "completions", None).await? {
             return Ok(json!({ "completion": { "values": [], "total": 0, "hasMore": false } }));
         }
-        self.pass_on(&backend, method::COMPLETE, params).await
+        self.pass_on(&backend, method::COMPLETE, params, from).await
     }
 
     /// Has updates of a resource told, see [`Runtime::resource_updates`], until what is returned is dropped.
@@ -193,11 +202,12 @@ impl Runtime {
         backend: &BackendName,
         name: &str,
         params: Value,
+        from: &Requester,
     ) -> Result<Value, OfferError> {
         let raw = self
             .content()
             .backends
-            .request(backend, name, params)
+            .request(backend, name, params, from)
             .await?;
         serde_json::from_str(raw.get()).map_err(|error| OfferError::Failed {
             code: Code::TransportProtocol,

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onecall_backends::{
-    BackendOptions, Backends, Call, CallerId, CallerToken, Grant, StartError, TokenOptions,
-    TransportOptions,
+    BackendName, BackendOptions, Backends, Call, CallerId, CallerToken, Grant, Requester,
+    StartError, TokenOptions, TransportOptions,
 };
 use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
 use serde_json::{Value, json};
@@ -147,6 +147,28 @@ async fn a_subject_token_is_exchanged_and_never_passed_on() {
     backends.shutdown().await;
 }
 
+/// What is no tool call goes with the rights of its caller as well, never with our own.
+async fn reads_with_the_rights_of_its_caller(backends: &Backends, server: &Server) {
+    let params = || json!({ "uri": "a://b" });
+    let from = Requester {
+        id: Some(CallerId("ada".into())),
+        token: Some(CallerToken::new("ada")),
+    };
+    let before = server.seen().len();
+    let name = BackendName::from("b");
+    let read = backends.request(&name, "resources/read", params(), &from);
+    let _ = read.await;
+    let nobody = Requester::default();
+    let read = backends.request(&name, "resources/read", params(), &nobody);
+    let refused = read.await.unwrap_err();
+    assert_eq!(way(&refused), "NoCaller");
+    let read: Vec<_> = server.seen().split_off(before);
+    let whose = read
+        .iter()
+        .map(|seen| seen.headers["authorization"].as_str());
+    assert_eq!(whose.collect::<Vec<_>>(), ["Bearer for-ada"]);
+}
+
 #[tokio::test]
 async fn the_token_of_each_caller_is_exchanged_and_kept_apart() {
     // Gives a token that names the subject, so that the backend can tell whose call it is.
@@ -201,6 +223,7 @@ async fn the_token_of_each_caller_is_exchanged_and_kept_apart() {
         refused.to_string().contains("no caller is here"),
         "{refused}"
     );
+    reads_with_the_rights_of_its_caller(&backends, &server).await;
     let sent = server.seen();
     let headers = sent
         .iter()

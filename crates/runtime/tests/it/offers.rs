@@ -2,13 +2,17 @@
 
 use crate::world::{PATIENCE, demo, start};
 use onecall_runtime::calls::Request;
-use onecall_runtime::offers::OfferError;
+use onecall_runtime::offers::{OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
 use serde_json::{Value, json};
 
 fn column(list: &[Value], key: &str) -> Vec<String> {
     let text = |entry: &Value| entry[key].as_str().unwrap().to_owned();
     list.iter().map(text).collect()
+}
+
+fn nobody() -> Requester {
+    Requester::default()
 }
 
 async fn two(rest: &str) -> (Runtime, Vec<tokio_util::sync::DropGuard>) {
@@ -31,26 +35,26 @@ async fn two_backends_are_one_list_of_each_kind() {
     assert_eq!(column(&templates, "uriTemplate"), ["demo://kept/{key}"]);
 
     let note = runtime
-        .read_resource(json!({ "uri": "demo://notes/n2" }))
+        .read_resource(json!({ "uri": "demo://notes/n2" }), &nobody())
         .await;
     assert_eq!(
         note.unwrap()["contents"][0]["text"],
         "Grind the beans just before brewing."
     );
     let explain = json!({ "name": "a_explain", "arguments": { "note": "n3" } });
-    let said = runtime.get_prompt(explain).await.unwrap();
+    let said = runtime.get_prompt(explain, &nobody()).await.unwrap();
     let text = said["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.ends_with("Let the dough rest over night."), "{text}");
     // The spelling of those that lose a name.
     let same = json!({ "name": "a.explain", "arguments": { "note": "n3" } });
     assert_eq!(
-        runtime.get_prompt(same).await.unwrap()["messages"],
+        runtime.get_prompt(same, &nobody()).await.unwrap()["messages"],
         said["messages"]
     );
     let reference = json!({ "type": "ref/prompt", "name": "b_explain" });
     let argument = json!({ "name": "note", "value": "n" });
     let completed = runtime
-        .complete(json!({ "ref": reference, "argument": argument }))
+        .complete(json!({ "ref": reference, "argument": argument }), &nobody())
         .await;
     assert_eq!(completed.unwrap()["completion"]["total"], 5);
     runtime.shutdown(std::time::Duration::ZERO).await;
@@ -59,23 +63,27 @@ async fn two_backends_are_one_list_of_each_kind() {
 #[tokio::test]
 async fn what_nobody_has_is_said_and_backend_errors_pass() {
     let (runtime, _stop) = two("").await;
-    let unknown = runtime.read_resource(json!({ "uri": "x://nobody" })).await;
+    let unknown = runtime
+        .read_resource(json!({ "uri": "x://nobody" }), &nobody())
+        .await;
     assert!(
         matches!(unknown, Err(OfferError::UnknownResource { .. })),
         "{unknown:?}"
     );
-    let unknown = runtime.get_prompt(json!({ "name": "explain" })).await;
+    let unknown = runtime
+        .get_prompt(json!({ "name": "explain" }), &nobody())
+        .await;
     assert!(
         matches!(unknown, Err(OfferError::UnknownPrompt { .. })),
         "{unknown:?}"
     );
     assert!(matches!(
-        runtime.get_prompt(json!({})).await,
+        runtime.get_prompt(json!({}), &nobody()).await,
         Err(OfferError::Missing("name"))
     ));
     // A template fits, the backend itself does not know the key.
     let gone = runtime
-        .read_resource(json!({ "uri": "demo://kept/gone" }))
+        .read_resource(json!({ "uri": "demo://kept/gone" }), &nobody())
         .await;
     let Err(OfferError::Rpc { code, data, .. }) = gone else {
         panic!("{gone:?}")
@@ -130,7 +138,7 @@ async fn where_only_workflows_are_shown_nothing_else_is() {
         0
     );
     let read = runtime
-        .read_resource(json!({ "uri": "demo://notes/n1" }))
+        .read_resource(json!({ "uri": "demo://notes/n1" }), &nobody())
         .await;
     assert!(
         matches!(read, Err(OfferError::UnknownResource { .. })),

@@ -9,6 +9,7 @@ use onecall_workflow::policy::Durability;
 use onecall_workflow::step::Step;
 use onecall_workflow::workflow::{Annotations, Workflow};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 /// Everything a command was given, merged.
@@ -150,8 +151,8 @@ impl TokenText {
 }
 
 /// The token stays out of it.
-impl std::fmt::Debug for TokenText {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for TokenText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stated(_) => formatter.write_str("Stated(•••)"),
             Self::File(path) => formatter.debug_tuple("File").field(path).finish(),
@@ -313,7 +314,7 @@ impl Backend {
 }
 
 /// A server of OAuth tokens, and what it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TokenServer {
     pub url: String,
     pub client_id: String,
@@ -325,14 +326,37 @@ pub struct TokenServer {
     pub exchange: Option<Subject>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Secrets stay out of it.
+impl fmt::Debug for TokenServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("TokenServer")
+            .field("url", &self.url)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
 pub struct Subject {
     /// Without it the token that the caller showed.
     pub token: Option<String>,
     pub kind: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The token stays out of it.
+impl fmt::Debug for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whose = if self.token.is_some() {
+            "stated"
+        } else {
+            "the caller's"
+        };
+        formatter.debug_tuple("Subject").field(&whose).finish()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq)]
 pub enum Transport {
     Stdio {
         command: String,
@@ -355,6 +379,35 @@ impl Transport {
         Self::StreamableHttp {
             url: String::new(),
             headers: Vec::new(),
+        }
+    }
+}
+
+/// Values of headers and of the environment may be credentials.
+impl fmt::Debug for Transport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().map(|(name, _)| name.clone()).collect()
+        };
+        match self {
+            Self::Stdio {
+                command, args, env, ..
+            } => formatter
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", args)
+                .field("env", &names(env))
+                .finish_non_exhaustive(),
+            Self::StreamableHttp { url, headers } => formatter
+                .debug_struct("StreamableHttp")
+                .field("url", url)
+                .field("headers", &names(headers))
+                .finish(),
+            Self::Sse { url, headers } => formatter
+                .debug_struct("Sse")
+                .field("url", url)
+                .field("headers", &names(headers))
+                .finish(),
         }
     }
 }

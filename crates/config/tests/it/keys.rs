@@ -2,9 +2,10 @@
 
 use crate::world::{Outcome, load, statuses_of};
 use onecall_config::key_table::{Effect, Shape, part, parts};
+use onecall_config::settings::{TokenServer, Transport};
 use onecall_source::Severity;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::path::{Path, PathBuf};
 
 /// What can be seen of an outcome, without places.
@@ -37,12 +38,12 @@ fn seen(outcome: &Outcome, file: &str) -> String {
                 text,
                 "{}{:?}{:?}{:?}{:?}{}{:?}{:?}",
                 backend.name,
-                backend.transport,
+                sent(&backend.transport),
                 backend.timeout,
                 backend.max_in_flight,
                 backend.session,
                 backend.eager,
-                backend.tokens,
+                backend.tokens.as_ref().map(granted),
                 backend.health
             );
         }
@@ -51,6 +52,28 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         }
     }
     text
+}
+
+/// A transport with what its own text leaves out.
+fn sent(transport: &Transport) -> impl Debug {
+    let text = format!("{transport:?}");
+    match transport {
+        Transport::Stdio { env, cwd, .. } => (text, env.clone(), cwd.clone()),
+        Transport::StreamableHttp { headers, .. } | Transport::Sse { headers, .. } => {
+            (text, headers.clone(), None)
+        }
+    }
+}
+
+/// A token server with what its own text leaves out.
+fn granted(server: &TokenServer) -> impl Debug {
+    let subject = server.exchange.clone();
+    let subject = subject.map(|subject| (subject.token, subject.kind));
+    let own = server.clone();
+    (
+        (own.url, own.client_id, own.client_secret, own.scopes),
+        (own.audience, own.resource, subject),
+    )
 }
 
 /// A row with a file without the key and one with it.
@@ -241,8 +264,13 @@ fn config(key: &str, own: &str) -> String {
         "groupRef" => "",
         _ => "backends: [{name: b, url: \"http://h/mcp\"}]\n",
     };
+    let callers = if own.contains("token_exchange") {
+        "incomingAuth: {type: oidc, oidc: {issuer: \"https://i\", audience: a}}\n"
+    } else {
+        ""
+    };
     let tools = resource("MCPToolConfig", "name: c", "toolsFilter: [x]");
-    format!("{name}compositeTools: []\n{backends}{own}\n---\n{tools}")
+    format!("{name}compositeTools: []\n{backends}{callers}{own}\n---\n{tools}")
 }
 
 fn resource(kind: &str, metadata: &str, spec: &str) -> String {

@@ -413,6 +413,7 @@ impl Merged {
         }
         for server in &servers {
             check_backends(&server.backends, diagnostics);
+            check_exchanges(server, diagnostics);
             if self.durability == Some(Durability::None) {
                 check_questions(server, diagnostics);
             }
@@ -451,6 +452,37 @@ fn check_backends(backends: &[Backend], diagnostics: &mut Diagnostics) {
                 .help("give one of them another name"),
             ),
         }
+    }
+}
+
+/// Tokens of callers can only be exchanged where callers show some that a token server knows.
+fn check_exchanges(server: &Server, diagnostics: &mut Diagnostics) {
+    if server
+        .access
+        .as_ref()
+        .is_some_and(|access| access.oidc.is_some())
+    {
+        return;
+    }
+    let exchanges = |backend: &&Backend| {
+        let exchange = backend
+            .tokens
+            .as_ref()
+            .and_then(|own| own.exchange.as_ref());
+        exchange.is_some_and(|subject| subject.token.is_none())
+    };
+    for backend in server.backends.iter().filter(exchanges) {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::NO_CALLER_TOKEN,
+                format!(
+                    "backend `{}` exchanges the token of its caller, and no caller shows one",
+                    backend.name
+                ),
+            )
+            .label(&backend.place, "every call of it would be refused")
+            .help("let callers in by an identity provider: `auth: {oidc: {issuer, audience}}`, or `incomingAuth: {type: oidc}` of a ToolHive file"),
+        );
     }
 }
 

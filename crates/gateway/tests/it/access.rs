@@ -31,7 +31,7 @@ fn listed(principals: &[&str]) -> AccessOptions {
     }
 }
 
-fn trusting(provider: &Provider) -> AccessOptions {
+pub(crate) fn trusting(provider: &Provider) -> AccessOptions {
     AccessOptions {
         tokens: Vec::new(),
         oidc: Some(OidcOptions {

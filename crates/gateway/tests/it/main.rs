@@ -4,6 +4,7 @@
 mod access;
 mod backend_questions;
 mod client;
+mod exchange;
 mod hostile;
 mod http_legacy;
 mod http_modern;

@@ -32,14 +32,28 @@ fn backend_program() -> String {
 }
 
 fn backend(name: &str, args: &[&str]) -> Backend {
+    let transport = Transport::Stdio {
+        command: backend_program(),
+        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        env: Vec::new(),
+        cwd: None,
+    };
+    reached(name, transport)
+}
+
+/// A backend over HTTP.
+pub(crate) fn backend_at(name: &str, url: &str) -> Backend {
+    let transport = Transport::StreamableHttp {
+        url: url.to_owned(),
+        headers: Vec::new(),
+    };
+    reached(name, transport)
+}
+
+fn reached(name: &str, transport: Transport) -> Backend {
     Backend {
         name: name.into(),
-        transport: Transport::Stdio {
-            command: backend_program(),
-            args: args.iter().map(|&arg| arg.to_owned()).collect(),
-            env: Vec::new(),
-            cwd: None,
-        },
+        transport,
         timeout: None,
         max_in_flight: None,
         eager: true,

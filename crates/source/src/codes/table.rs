@@ -113,4 +113,5 @@ super::codes! {
     UNKNOWN_BACKEND = "WF612", "unknown backend", "A key refers to a backend that is not configured.";
     AGGREGATION = "WF613", "aggregation is incomplete", "The way names of tools are made unique lacks what it needs.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
+    NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
 }

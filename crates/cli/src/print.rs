@@ -48,6 +48,12 @@ impl Style {
     }
 }
 
+/// A number of things.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::Style;

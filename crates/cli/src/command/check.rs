@@ -114,8 +114,8 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
         let files = loaded.sources.len();
         print::out(format!(
             "{}, {}: no faults",
-            counted(count, "workflow"),
-            counted(files, "file")
+            print::counted(count, "workflow"),
+            print::counted(files, "file")
         ));
         print_cost(loaded, saved);
     }
@@ -128,7 +128,10 @@ fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
     for server in servers.filter(|server| !server.workflows.is_empty()) {
         let catalog = saved.map(|saved| saved.catalog(server)).unwrap_or_default();
         let cost = list_cost(server, &catalog);
-        let (tools, tokens) = (counted(cost.tools, "tool"), counted(cost.tokens, "token"));
+        let (tools, tokens) = (
+            print::counted(cost.tools, "tool"),
+            print::counted(cost.tokens, "token"),
+        );
         print::out(format!(
             "published as {tools}, about {tokens} of a model's context"
         ));
@@ -144,9 +147,4 @@ fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
 fn counted_workflows(settings: &Settings) -> usize {
     let published = settings.servers.iter().map(|server| server.workflows.len());
     published.sum::<usize>() + settings.compositions.len()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }

@@ -98,8 +98,8 @@ fn finish(args: &LockArgs, then: Option<Lock>, now: &Lock) -> anyhow::Result<Exi
 fn write(path: &Path, now: &Lock) -> anyhow::Result<()> {
     std::fs::write(path, now.to_text())
         .with_context(|| format!("cannot write `{}`", path.display()))?;
-    let count = now.len();
-    print::err(format!("locked {count} tools in `{}`", path.display()));
+    let tools = print::counted(now.len(), "tool");
+    print::err(format!("locked {tools} in `{}`", path.display()));
     Ok(())
 }
 

@@ -94,7 +94,7 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
     let locked = run(home.path(), &["lock", text(&path)]);
     assert_eq!(locked.code, Some(0), "{locked:?}");
-    assert!(locked.err.contains("locked 1 tools in"), "{locked:?}");
+    assert!(locked.err.contains("locked 1 tool in"), "{locked:?}");
     let called = ["call", text(&path), "greet"];
     assert_eq!(run(home.path(), &called).code, Some(0));
     assert_eq!(

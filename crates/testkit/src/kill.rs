@@ -198,7 +198,7 @@ impl World {
             let workflow = self.dice.pick(workflows::NAMES);
             let arguments = json!({
                 "id": format!("c{}", self.calls),
-                "ms": self.dice.below(120),
+                "ms": self.dice.below(250),
             });
             let delay = Duration::from_millis(self.dice.below(window * 2 / 3));
             self.calls += 1;

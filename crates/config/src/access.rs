@@ -95,11 +95,7 @@ impl Reader<'_> {
     }
 
     fn oidc(&self, mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<Oidc> {
-        let place = fields.place().clone();
-        let issuer = fields.required_string("issuer", diagnostics);
-        let audience = fields.required_string("audience", diagnostics);
-        let jwks_url = fields.optional_string("jwks_url", diagnostics);
-        let resource = fields.optional_string("resource", diagnostics);
+        let stated = Stated::read(&mut fields, "jwks_url", diagnostics);
         let algorithms = fields.sequence("algorithms", diagnostics).iter();
         let algorithms = algorithms
             .filter_map(|node| node.expect_choice("algorithms", ALGORITHMS, diagnostics))
@@ -109,15 +105,7 @@ impl Reader<'_> {
         let scopes = fields.string_sequence("scopes", diagnostics);
         let claim = fields.optional_string("principal_claim", diagnostics);
         fields.finish(diagnostics);
-        let stated = Stated {
-            issuer: issuer?,
-            audience: audience?,
-            jwks_url,
-            resource,
-            allows_http: false,
-            place,
-        };
-        let oidc = self.provider(&stated, diagnostics);
+        let oidc = self.provider(&stated, false, diagnostics)?;
         Some(Oidc {
             algorithms,
             leeway: leeway.map(|leeway| leeway.value),
@@ -167,11 +155,7 @@ impl Reader<'_> {
         mut fields: Fields<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Option<Access> {
-        let place = fields.place().clone();
-        let issuer = fields.required_string("issuer", diagnostics);
-        let audience = fields.required_string("audience", diagnostics);
-        let jwks_url = fields.optional_string("jwksUrl", diagnostics);
-        let resource = fields.optional_string("resource", diagnostics);
+        let stated = Stated::read(&mut fields, "jwksUrl", diagnostics);
         let scopes = fields.string_sequence("scopes", diagnostics);
         let allows_http = fields.optional_bool("insecureAllowHttp", diagnostics);
         let why = "tokens would not be looked up there";
@@ -185,15 +169,8 @@ impl Reader<'_> {
         ];
         keys::warn_inert(&mut fields, "incomingAuth.oidc.", &inert, diagnostics);
         fields.finish(diagnostics);
-        let stated = Stated {
-            issuer: issuer?,
-            audience: audience?,
-            jwks_url,
-            resource,
-            allows_http: allows_http.is_some_and(|allows| allows.value),
-            place,
-        };
-        let oidc = self.provider(&stated, diagnostics);
+        let allows_http = allows_http.is_some_and(|allows| allows.value);
+        let oidc = self.provider(&stated, allows_http, diagnostics)?;
         Some(Access {
             tokens: Vec::new(),
             oidc: Some(Oidc {
@@ -204,25 +181,31 @@ impl Reader<'_> {
     }
 
     /// What both kinds of files say of a provider.
-    fn provider(&self, stated: &Stated<'_>, diagnostics: &mut Diagnostics) -> Oidc {
+    fn provider(
+        &self,
+        stated: &Stated<'_>,
+        allows_http: bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Oidc> {
+        let (stated_issuer, stated_audience) = (stated.issuer?, stated.audience?);
         let mut text = |text: &Text| substitute(text, self.environment, diagnostics);
-        let issuer = text(stated.issuer);
-        let audience = text(stated.audience);
+        let issuer = text(stated_issuer);
+        let audience = text(stated_audience);
         let jwks_url = stated.jwks_url.map(&mut text);
         let resource = stated.resource.map(&mut text);
         let urls = [
-            Some((&issuer, stated.issuer)),
+            Some((&issuer, stated_issuer)),
             jwks_url.as_ref().zip(stated.jwks_url),
         ];
         for (url, written) in urls.into_iter().flatten() {
-            let is_allowed = stated.allows_http && url.starts_with("http://");
+            let is_allowed = allows_http && url.starts_with("http://");
             if !is_safe(url) && !is_allowed {
                 let why =
                     "the identity provider is not reached by https, so others could sign tokens";
                 diagnostics.push(unfit(written.place(), why, "write its https:// URL"));
             }
         }
-        Oidc {
+        Some(Oidc {
             issuer,
             audience,
             jwks_url,
@@ -232,20 +215,36 @@ impl Reader<'_> {
             scopes: Vec::new(),
             offered_scopes: Vec::new(),
             principal_claim: None,
-            allows_http: stated.allows_http,
+            allows_http,
             place: stated.place.clone(),
-        }
+        })
     }
 }
 
 /// A provider as a file writes it.
 struct Stated<'a> {
-    issuer: &'a Text,
-    audience: &'a Text,
+    issuer: Option<&'a Text>,
+    audience: Option<&'a Text>,
     jwks_url: Option<&'a Text>,
     resource: Option<&'a Text>,
-    allows_http: bool,
     place: Place,
+}
+
+impl<'a> Stated<'a> {
+    /// Reads the keys that both kinds of files have; they spell one of them differently.
+    fn read(
+        fields: &mut Fields<'a>,
+        jwks_url: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        Self {
+            issuer: fields.required_string("issuer", diagnostics),
+            audience: fields.required_string("audience", diagnostics),
+            jwks_url: fields.optional_string(jwks_url, diagnostics),
+            resource: fields.optional_string("resource", diagnostics),
+            place: fields.place().clone(),
+        }
+    }
 }
 
 /// By https, or within this machine.

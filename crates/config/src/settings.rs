@@ -299,16 +299,21 @@ impl Backend {
     /// Stands in for a backend of which nothing but its name could be read, so that others can refer to it.
     /// Settings that hold one have an error.
     pub(crate) fn unreadable(name: &Text) -> Self {
+        Self::plain(name.as_str(), Transport::unreadable(), name.place().clone())
+    }
+
+    /// A backend of which nothing is said but how it is reached.
+    pub fn plain(name: &str, transport: Transport, place: Place) -> Self {
         Self {
-            name: BackendName::from(name.as_str()),
-            transport: Transport::unreadable(),
+            name: BackendName::from(name),
+            transport,
             timeout: None,
             max_in_flight: None,
             eager: false,
             session: Session::Shared,
             tokens: None,
             health: Health::default(),
-            place: name.place().clone(),
+            place,
         }
     }
 }

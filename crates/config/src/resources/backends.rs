@@ -3,12 +3,11 @@
 use super::external_auth::ExternalAuths;
 use super::{Context, Resource, ResourceKind, ToolConfigs};
 use crate::keys;
-use crate::settings::{Backend, Health, Session, ToolRule, Transport};
+use crate::settings::{Backend, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::toolhive::read_reference;
 use crate::workloads::Header;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
-use onecall_workflow::name::BackendName;
 use std::net::IpAddr;
 
 /// A backend that belongs to a group.
@@ -269,20 +268,11 @@ fn reached(
     transport: Option<&str>,
     headers: Vec<(String, String)>,
 ) -> Backend {
-    Backend {
-        name: BackendName::from(name.as_str()),
-        transport: match transport {
-            Some("sse") => Transport::Sse { url, headers },
-            _ => Transport::StreamableHttp { url, headers },
-        },
-        timeout: None,
-        max_in_flight: None,
-        eager: false,
-        session: Session::Shared,
-        tokens: None,
-        health: Health::default(),
-        place: name.place().clone(),
-    }
+    let transport = match transport {
+        Some("sse") => Transport::Sse { url, headers },
+        _ => Transport::StreamableHttp { url, headers },
+    };
+    Backend::plain(name.as_str(), transport, name.place().clone())
 }
 
 /// `allowPrivateEndpoint: false` keeps calls off this machine and its network.

@@ -52,15 +52,8 @@ pub(crate) fn backend_at(name: &str, url: &str) -> Backend {
 
 fn reached(name: &str, transport: Transport) -> Backend {
     Backend {
-        name: name.into(),
-        transport,
-        timeout: None,
-        max_in_flight: None,
         eager: true,
-        session: Session::Shared,
-        tokens: None,
-        health: onecall_config::settings::Health::default(),
-        place: nowhere(),
+        ..Backend::plain(name, transport, nowhere())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::sensitive::{Masker, masked};
 use onecall_engine::event::{Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_workflow::print;
+use onecall_workflow::step::Step;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -30,18 +31,17 @@ impl Runtime {
         let (stored, state) = self.stored(run).await?;
         let masker = Masker::of_state(&state);
         let steps = state.plan.workflow.steps.iter().zip(&state.steps);
-        let to_come = steps
-            .filter(|(step, own)| own.status.0 == Status::Pending && step.name.as_str() != asking);
-        let mut steps: Vec<String> = to_come
-            .map(|(step, _)| {
-                let text = print::step(step);
-                masker
-                    .as_ref()
-                    .map_or(text.clone(), |masker| masker.cover_text(&text))
-            })
+        let to_come: Vec<&Step> = steps
+            .filter(|(step, own)| own.status.0 == Status::Pending && step.name.as_str() != asking)
+            .map(|(step, _)| step)
             .collect();
-        let more = steps.len().saturating_sub(STEPS_AHEAD_MAX);
-        steps.truncate(STEPS_AHEAD_MAX);
+        let more = to_come.len().saturating_sub(STEPS_AHEAD_MAX);
+        let shown = to_come.into_iter().take(STEPS_AHEAD_MAX).map(print::step);
+        let steps = shown.map(|text| match &masker {
+            Some(masker) => masker.cover_text(&text),
+            None => text,
+        });
+        let steps = steps.collect();
         let stored = masked(stored)?;
         let input = stored.events.iter().find_map(|event| match &event.what {
             What::RunStarted { input, .. } => Some(Arc::clone(input)),

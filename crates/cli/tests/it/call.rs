@@ -1,6 +1,6 @@
 //! `onecall call`: the preview, a server elsewhere, and questions in a terminal.
 
-use crate::support::{composite, onecall, program, root, run, serve};
+use crate::support::{asking, composite, onecall, program, root, run, serve};
 use rexpect::session::spawn_command;
 use std::process::Command;
 
@@ -75,22 +75,17 @@ fn a_server_elsewhere_is_called_by_its_url() {
     assert_eq!(gone.code, Some(3), "{gone:?}");
 }
 
-const ASKS: &str = "  - name: ship
-    description: Asks first
-    steps:
-      - id: approve
-        type: elicitation
-        message: Ship it?
-        schema: { type: object, properties: { count: { type: integer } }, required: [count] }
-      - id: go
-        tool: demo_add
+fn asks() -> String {
+    let go = "        tool: demo_add
         arguments: { a: \"{{ .steps.approve.output.content.count }}\", b: 1 }
 ";
+    asking(("count", "integer"), go)
+}
 
 #[test]
 fn a_person_is_asked_in_the_terminal() {
     let home = tempfile::tempdir().unwrap();
-    let file = composite(home.path(), ASKS);
+    let file = composite(home.path(), &asks());
     let mut command = Command::new(program());
     command
         .args(["call", &file, "ship", "--ephemeral"])
@@ -112,7 +107,7 @@ fn a_person_is_asked_in_the_terminal() {
 #[test]
 fn without_a_terminal_the_run_waits() {
     let home = tempfile::tempdir().unwrap();
-    let file = composite(home.path(), ASKS);
+    let file = composite(home.path(), &asks());
     let words = ["call", &file, "ship"];
     let output = onecall(home.path(), &words).output().unwrap();
     assert_eq!(output.status.code(), Some(5));

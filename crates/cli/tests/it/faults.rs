@@ -1,7 +1,7 @@
 //! Faults of whole processes: the gateway is told to leave, is killed, or its client goes, in the middle of runs.
 
 use crate::http::{self, Answer, Session};
-use crate::support::{composite, run, serve, until};
+use crate::support::{asking, composite, run, serve, until};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -156,17 +156,12 @@ fn a_call_that_outlasts_the_grace_time_leaves_with_a_handle() {
     assert_eq!(effects(home), 1);
 }
 
-const ASKS: &str = "  - name: ship
-    description: Asks first
-    steps:
-      - id: approve
-        type: elicitation
-        message: Ship it?
-        schema: { type: object, properties: { ok: { type: boolean } }, required: [ok] }
-      - id: go
-        tool: demo_put
+fn asks() -> String {
+    let go = "        tool: demo_put
         arguments: { key: shipped, value: \"{{ .steps.approve.output.content.ok }}\" }
 ";
+    asking(("ok", "boolean"), go)
+}
 
 /// Calls `ship` and carries the question away: what to send back, with the answer in it.
 fn asked(url: &str) -> Value {
@@ -182,7 +177,7 @@ fn asked(url: &str) -> Value {
 #[test]
 fn an_answer_reaches_the_process_that_follows_a_killed_one() {
     let home = tempfile::tempdir().unwrap();
-    let file = composite(home.path(), ASKS);
+    let file = composite(home.path(), &asks());
     let (mut server, url) = serve(home.path(), &[&file]);
     let answer = asked(&url);
     let id = only_run(home.path());
@@ -200,7 +195,7 @@ fn an_answer_reaches_the_process_that_follows_a_killed_one() {
 #[test]
 fn an_answer_reaches_another_process_on_the_same_store() {
     let home = tempfile::tempdir().unwrap();
-    let file = composite(home.path(), ASKS);
+    let file = composite(home.path(), &asks());
     let (mut first, url) = serve(home.path(), &[&file]);
     let (_second, other) = serve(home.path(), &[&file]);
     // While the one that asked is alive, and once it is not.

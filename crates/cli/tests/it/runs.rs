@@ -1,6 +1,6 @@
 //! `onecall runs`: watching, carrying a run to another store, cancelling and answering.
 
-use crate::support::{composite, run, serve, until};
+use crate::support::{asking, composite, run, serve, until};
 use serde_json::Value;
 
 #[test]
@@ -30,24 +30,19 @@ fn a_run_is_carried_to_another_store() {
     assert!(watched.err.contains("✓ letters"), "{}", watched.err);
 }
 
-const ASKS: &str = "  - name: ship
-    description: Asks first
-    steps:
-      - id: approve
-        type: elicitation
-        message: Ship it?
-        schema: { type: object, properties: { ok: { type: boolean } }, required: [ok] }
-      - id: go
-        tool: demo_echo
+fn asks() -> String {
+    let go = "        tool: demo_echo
         arguments: { text: shipped }
         condition: \"{{ .steps.approve.output.content.ok }}\"
         dependsOn: [approve]
 ";
+    asking(("ok", "boolean"), go)
+}
 
 #[test]
 fn a_question_outlives_the_process_that_asked_it() {
     let home = tempfile::tempdir().unwrap();
-    let file = &composite(home.path(), ASKS);
+    let file = &composite(home.path(), &asks());
     let asked = run(home.path(), &["call", file, "ship"]);
     assert_eq!(asked.code, Some(5), "{asked:?}");
     let wrong = run(
@@ -71,7 +66,7 @@ fn a_question_outlives_the_process_that_asked_it() {
 #[test]
 fn a_waiting_run_is_cancelled_from_another_process() {
     let home = tempfile::tempdir().unwrap();
-    let file = &composite(home.path(), ASKS);
+    let file = &composite(home.path(), &asks());
     assert_eq!(run(home.path(), &["call", file, "ship"]).code, Some(5));
     let (_server, _) = serve(home.path(), &[file]);
     let told = run(home.path(), &["runs", "cancel", "last"]);

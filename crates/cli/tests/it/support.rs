@@ -182,6 +182,23 @@ pub(crate) fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// A composite tool `ship` whose step `approve` asks for an answer, written as a property of its schema, before step
+/// `go` does what is written.
+pub(crate) fn asking(answer: (&str, &str), go: &str) -> String {
+    let (name, kind) = answer;
+    format!(
+        "  - name: ship
+    description: Asks first
+    steps:
+      - id: approve
+        type: elicitation
+        message: Ship it?
+        schema: {{ type: object, properties: {{ {name}: {{ type: {kind} }} }}, required: [{name}] }}
+      - id: go
+{go}"
+    )
+}
+
 /// A file with these composite tools over the demo backend, whose effects are in `ledger.txt`. Gives its path.
 pub(crate) fn composite(home: &Path, tools: &str) -> String {
     let ledger = home.join("ledger.txt");

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::identity::{CallId, RunId, Slot, Timestamp};
 use crate::inquiry::{AskedBy, Carried, Inquiry};
 use crate::usage::{Spent, Usage};
+use onecall_workflow::coerce::is_marked;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,6 +14,25 @@ use std::sync::Arc;
 pub struct Event {
     pub at: Timestamp,
     pub what: What,
+}
+
+impl Event {
+    /// Whether somebody is asked for something that must not be shown. What a backend asks is known only when it is
+    /// asked.
+    pub fn asks_for_a_secret(&self) -> bool {
+        match &self.what {
+            What::QuestionAsked {
+                schema: Some(schema),
+                ..
+            } => is_marked(schema),
+            What::CallAsked { request, .. } => is_marked(request),
+            What::AttemptEnded {
+                outcome: Outcome::Asks(inquiry),
+                ..
+            } => inquiry.requests.values().any(is_marked),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

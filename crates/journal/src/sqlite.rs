@@ -20,12 +20,11 @@ use crate::open::{OpenStoreError, Options, Retention};
 use crate::record::{self, Encoded};
 use crate::seal::{self, Sealer};
 use futures::future::BoxFuture;
-use onecall_engine::event::{Event, Outcome, What};
+use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
     Append, Command, Filter, Journal, JournalError, NewRun, StoredPlan, StoredRun, Summary,
 };
-use onecall_workflow::coerce::is_marked;
 use onecall_workflow::policy::Durability;
 use read::{Loaded, Reader};
 use serde_json::Value;
@@ -191,7 +190,7 @@ impl SqliteJournal {
         run: &RunId,
         events: Vec<Event>,
     ) -> Result<(Vec<Event>, Encoded), JournalError> {
-        let asks = events.iter().any(asks_for_a_secret);
+        let asks = events.iter().any(Event::asks_for_a_secret);
         let is_sealed = asks || self.sealed().contains(run);
         if asks {
             self.sealed().insert(run.clone());
@@ -321,22 +320,6 @@ impl SqliteJournal {
             session.tell(&command.run, kind, &what)
         })
         .await
-    }
-}
-
-/// What a backend asks is known only when it is asked.
-fn asks_for_a_secret(event: &Event) -> bool {
-    match &event.what {
-        What::QuestionAsked {
-            schema: Some(schema),
-            ..
-        } => is_marked(schema),
-        What::CallAsked { request, .. } => is_marked(request),
-        What::AttemptEnded {
-            outcome: Outcome::Asks(inquiry),
-            ..
-        } => inquiry.requests.values().any(is_marked),
-        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
 use crate::limits::{INPUTS_MAX, WATCH_LAG_MAX};
-use crate::sensitive::{Masker, asks_for_a_secret};
+use crate::sensitive::Masker;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
@@ -181,7 +181,8 @@ impl Telling {
             return;
         }
         let mut events = events.to_vec();
-        let is_first_secret = covering.masker.is_none() && events.iter().any(asks_for_a_secret);
+        let is_first_secret =
+            covering.masker.is_none() && events.iter().any(Event::asks_for_a_secret);
         if is_first_secret || covering.is_behind {
             covering.masker = Masker::of_state(state);
             covering.is_behind = false;

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The same run with `•••` in place of what must not be shown. For looking at; such a run cannot go on.
 pub fn masked(mut stored: StoredRun) -> Result<StoredRun, ReadPlanError> {
     let plan = Arc::new(read_plan(&stored.plan)?);
-    let asks = stored.events.iter().any(asks_for_a_secret);
+    let asks = stored.events.iter().any(Event::asks_for_a_secret);
     if !(asks || plan.is_sensitive()) {
         return Ok(stored);
     }
@@ -33,17 +33,6 @@ pub fn masked(mut stored: StoredRun) -> Result<StoredRun, ReadPlanError> {
         masker.cover_values(&mut event.what);
     }
     Ok(stored)
-}
-
-/// Whether an event puts a question that asks for something that must not be shown.
-pub(crate) fn asks_for_a_secret(event: &Event) -> bool {
-    match &event.what {
-        What::QuestionAsked {
-            schema: Some(schema),
-            ..
-        } => is_marked(schema),
-        _ => false,
-    }
 }
 
 /// Covers the events of one run, one after the other.

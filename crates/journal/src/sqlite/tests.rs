@@ -4,6 +4,7 @@ mod processes;
 
 use super::*;
 use crate::suite::samples::{append, at, ending, id, mark, new_run, note, refusal, returned};
+use onecall_engine::event::{Outcome, What};
 use onecall_engine::identity::Slot;
 use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::journal::Phase;

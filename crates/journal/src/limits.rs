@@ -10,9 +10,10 @@ pub(crate) const QUEUE_MAX: usize = 1_024;
 pub(crate) const GROUP_MAX: usize = 256;
 /// Limit: bytes of events in one transaction, except that one request always fits.
 pub(crate) const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How long the writer waits for more requests than are there, and how often at most, where the last group had more.
-pub(crate) const LINGER: Duration = Duration::from_micros(100);
-pub(crate) const LINGERS_MAX: usize = 8;
+/// Limit: bytes that a caller writes itself, on its async thread.
+pub(crate) const LIGHT_BYTES_MAX: usize = 64 * 1024;
+/// Limit: groups that a caller writes one after the other before the thread goes on for it.
+pub(crate) const ROUNDS_MAX: usize = 4;
 /// Limit: how long one process waits for the write lock that another one holds.
 pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Limit: runs, and about how many bytes of events, compacted in one transaction.

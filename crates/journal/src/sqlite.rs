@@ -1,9 +1,11 @@
 //! The journal in one SQLite file, shared by any number of processes on one machine.
 //!
-//! Three threads: one writes (group commit), one reads, one keeps the file tidy. Callers only await them, so nothing
-//! here blocks an async thread and no runtime is needed. A run of durability `none` never reaches the file.
+//! Rows of a run that need no flush are written by one of those who wait for them, many at once (`desk`). Three
+//! threads do what may take longer: one writes, one reads, one keeps the file tidy. So nothing here holds up an async
+//! thread for more than a few rows. A run of durability `none` never reaches the file.
 
 mod compact;
+mod desk;
 mod inbox;
 mod keeper;
 mod owners;
@@ -19,6 +21,7 @@ use crate::limits;
 use crate::open::{OpenStoreError, Options, Retention};
 use crate::record::{self, Encoded};
 use crate::seal::{self, Sealer};
+use desk::Desk;
 use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
@@ -34,7 +37,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
-use writer::{Counters, Job, Nudge, Task, Weight, Writer, stopped, store_error};
+use writer::{Counters, Nudge, Pace, Task, Weight, Writer, stopped, store_error};
 
 type Read = Box<dyn FnOnce(&Reader) + Send>;
 
@@ -46,8 +49,8 @@ pub struct SqliteJournal {
     /// Runs that were created or claimed here and whose events are sealed.
     sealed: Mutex<BTreeSet<RunId>>,
     counters: Arc<Counters>,
+    desk: Arc<Desk>,
     /// Always there until the journal is dropped.
-    queue: Option<mpsc::Sender<Box<dyn Job>>>,
     reads: Option<mpsc::Sender<Read>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -90,31 +93,33 @@ impl SqliteJournal {
             me: me.clone(),
             sealer: Arc::clone(&sealer),
         };
-        let (queue, queued) = mpsc::channel(limits::QUEUE_MAX);
         let (reads, mut reading) = mpsc::channel::<Read>(limits::QUEUE_MAX);
         let (nudge, nudges) = std::sync::mpsc::channel();
         // Runs that ended before their process did are still in the log.
         let _ = nudge.send(Nudge::Compact);
         let counters = Arc::new(Counters::default());
-        let keeper = keeper::Keeper {
-            connection: schema::connect(&path).map_err(failed)?,
-            nudges,
-            queue: queue.downgrade(),
-        };
         let writer = Writer {
             connection,
             me,
-            queue: queued,
             nudge,
             counters: Arc::clone(&counters),
             sealer: Arc::clone(&sealer),
             cache: session::Cache::default(),
+            ended: session::Ended::default(),
+            numbers: session::Numbers::default(),
             flushing: false,
-            answered: 0,
+            patience: limits::LOCK_WAIT_MAX,
             bytes_since_checkpoint: 0,
         };
+        let desk = Arc::new(Desk::new(writer));
+        let keeper = keeper::Keeper {
+            connection: schema::connect(&path).map_err(failed)?,
+            nudges,
+            desk: Arc::clone(&desk),
+        };
+        let writing = Arc::clone(&desk);
         let threads = vec![
-            start("journal-write", move || writer.run())?,
+            start("journal-write", move || writing.run())?,
             start("journal-read", move || {
                 while let Some(read) = reading.blocking_recv() {
                     read(&reader);
@@ -127,7 +132,7 @@ impl SqliteJournal {
             sealer,
             sealed: Mutex::default(),
             counters,
-            queue: Some(queue),
+            desk,
             reads: Some(reads),
             threads,
         })
@@ -141,7 +146,7 @@ impl SqliteJournal {
         }
     }
 
-    /// Has something done by the writer and waits until it is committed.
+    /// Has something written and waits until it is committed.
     async fn write<T, F>(
         &self,
         action: &'static str,
@@ -160,12 +165,34 @@ impl SqliteJournal {
             result: None,
             reply,
         };
-        let queue = self.queue.as_ref().ok_or_else(|| stopped(action))?;
-        queue
-            .send(Box::new(job))
+        // Given back when the answer is there.
+        let _place = self
+            .desk
+            .room
+            .acquire()
             .await
             .map_err(|_| stopped(action))?;
+        if !self.desk.put(Box::new(job)) {
+            return Err(stopped(action));
+        }
+        if weight.pace == Pace::Light {
+            self.let_others_ask().await;
+            // Whoever was first may have written for all. What waits by now is for those who asked it.
+            if answer.is_empty() {
+                self.desk.write_light();
+            }
+        }
         answer.await.map_err(|_| stopped(action))?
+    }
+
+    /// Those on this thread that are about to ask do so, and one transaction serves for all.
+    async fn let_others_ask(&self) {
+        let left = Left {
+            desk: &self.desk,
+            is_left: true,
+        };
+        tokio::task::yield_now().await;
+        left.stays();
     }
 
     /// Has something done by the reading thread.
@@ -222,10 +249,7 @@ impl SqliteJournal {
             self.sealed().insert(run.id.clone());
         }
         let (events, encoded) = self.encode(&run.id, events).await?;
-        let weight = Weight {
-            bytes: encoded.bytes() + run.plan.len(),
-            flush,
-        };
+        let weight = Weight::of_rows(encoded.bytes() + run.plan.len(), flush);
         let creation = Creation::new(run, &events, encoded).map_err(unwritable)?;
         self.write("add a run to", weight, move |session| {
             session.create(&creation)
@@ -245,10 +269,7 @@ impl SqliteJournal {
             .filter_map(|event| Kind::settled_by(&event.what))
             .collect();
         let (_, events) = self.encode(&append.run, append.events).await?;
-        let weight = Weight {
-            bytes: events.bytes(),
-            flush,
-        };
+        let weight = Weight::of_rows(events.bytes(), flush);
         let ended = append.mark.phase.is_ended().then(|| append.run.clone());
         let addition = Addition {
             run: append.run,
@@ -312,14 +333,31 @@ impl SqliteJournal {
         let kind = Kind::of(&command.what);
         let what = record::seal_text(&what, self.sealer.of(&command.run));
         // A person's word is worth a flush, whatever the run is worth.
-        let weight = Weight {
-            bytes: what.len(),
-            flush: true,
-        };
+        let weight = Weight::of_rows(what.len(), true);
         self.write("put a command into", weight, move |session| {
             session.tell(&command.run, kind, &what)
         })
         .await
+    }
+}
+
+/// Somebody who was to write for others. If it goes before, the thread does so.
+struct Left<'a> {
+    desk: &'a Desk,
+    is_left: bool,
+}
+
+impl Left<'_> {
+    fn stays(mut self) {
+        self.is_left = false;
+    }
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        if self.is_left {
+            self.desk.call_thread();
+        }
     }
 }
 
@@ -343,7 +381,7 @@ fn unwritable(error: serde_json::Error) -> JournalError {
 
 impl Drop for SqliteJournal {
     fn drop(&mut self) {
-        self.queue = None;
+        self.desk.close();
         self.reads = None;
         for thread in self.threads.drain(..) {
             // A thread that panicked has told so already.
@@ -463,7 +501,7 @@ impl Journal for SqliteJournal {
             let text = serde_json::to_string(value).map_err(unwritable)?;
             let weight = Weight {
                 bytes: text.len(),
-                flush: false,
+                pace: Pace::Heavy,
             };
             self.write("keep a value in", weight, move |session| {
                 Ok(session.keep(&name, &text)?)

@@ -22,29 +22,42 @@ struct Gathered {
 impl Session<'_> {
     /// Compacts one batch. `true`: there is more.
     pub(super) fn compact(&mut self) -> Result<bool, WriteError> {
-        let numbers: Vec<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT number FROM runs WHERE ended IS NOT NULL AND compacted = 0
-                 ORDER BY number LIMIT ?1",
-            )?
-            .query_map([limits::COMPACT_MAX], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        let mut is_full = numbers.len() == limits::COMPACT_MAX;
+        if !self.ended.is_complete {
+            self.find_left()?;
+        }
         let mut moved = 0;
-        for number in numbers {
+        for _ in 0..limits::COMPACT_MAX {
+            let Some(number) = self.ended.numbers.pop_first() else {
+                break;
+            };
             moved += self.compact_run(number)?;
             if moved > limits::COMPACT_BYTES {
-                is_full = true;
                 break;
             }
         }
         // A late note to a finished run is rare and looks the run up again.
         self.cache.retain(|_, known| !known.has_ended());
-        Ok(is_full)
+        Ok(!self.ended.numbers.is_empty())
+    }
+
+    /// Runs that ended before their process did are still in the log.
+    fn find_left(&mut self) -> rusqlite::Result<()> {
+        let mut find = self
+            .connection
+            .prepare("SELECT number FROM runs WHERE compacted = 0 AND ended IS NOT NULL")?;
+        for number in find.query_map([], |row| row.get(0))? {
+            self.ended.numbers.insert(number?);
+        }
+        self.ended.is_complete = true;
+        Ok(())
     }
 
     fn compact_run(&self, number: i64) -> rusqlite::Result<usize> {
+        let wanted = "SELECT 1 FROM runs WHERE number = ?1 AND compacted = 0 AND ended IS NOT NULL";
+        let mut wanted = self.connection.prepare_cached(wanted)?;
+        if !wanted.exists([number])? {
+            return Ok(0);
+        }
         let gathered = self.gather(number)?;
         let bytes = gathered.lines.len();
         if let (Some(form), false) = (gathered.form, gathered.stays) {
@@ -95,17 +108,25 @@ impl Session<'_> {
     }
 
     /// Removes one batch of finished runs that retention does not keep, and what only they used.
-    pub(super) fn retain(&self, now: Timestamp, retention: Retention) -> Result<bool, WriteError> {
+    pub(super) fn retain(
+        &mut self,
+        now: Timestamp,
+        retention: Retention,
+    ) -> Result<bool, WriteError> {
+        // What is still in the log is not counted.
+        if self.compact()? {
+            return Ok(true);
+        }
         self.forget_owners(now)?;
         let (mut runs, mut bytes): (u64, u64) = self.connection.query_row(
-            "SELECT count(*), coalesce(sum(bytes), 0) FROM runs WHERE ended IS NOT NULL",
+            "SELECT count(*), coalesce(sum(bytes), 0) FROM runs WHERE compacted = 1",
             [],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
         let oldest: Vec<(i64, u64, u64)> = self
             .connection
             .prepare_cached(
-                "SELECT number, ended, bytes FROM runs WHERE ended IS NOT NULL
+                "SELECT number, ended, bytes FROM runs WHERE compacted = 1
                  ORDER BY ended, number LIMIT ?1",
             )?
             .query_map([limits::REMOVE_MAX], |row| {
@@ -154,7 +175,7 @@ impl Session<'_> {
             .connection
             .prepare_cached(
                 "SELECT epoch FROM owners WHERE epoch <> ?1 AND NOT EXISTS (
-                     SELECT 1 FROM runs WHERE owner = owners.epoch AND ended IS NULL)",
+                     SELECT 1 FROM runs WHERE owner = owners.epoch AND compacted = 0 AND ended IS NULL)",
             )?
             .query_map([self.me.epoch], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;

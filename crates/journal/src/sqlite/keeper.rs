@@ -1,19 +1,20 @@
 //! The thread that keeps the file tidy: it asks the writer to compact what has ended, and moves the write-ahead log
 //! into the file beside the writer, which goes on writing.
 
+use super::desk::Desk;
 use super::session::Session;
-use super::writer::{Job, Nudge, Task, Weight};
+use super::writer::{Nudge, Task, Weight};
 use crate::limits;
 use rusqlite::Connection;
+use std::sync::Arc;
 use std::sync::mpsc as blocking;
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 pub(super) struct Keeper {
     pub(super) connection: Connection,
     pub(super) nudges: blocking::Receiver<Nudge>,
-    /// Weak: the keeper does not keep the writer alive.
-    pub(super) queue: mpsc::WeakSender<Box<dyn Job>>,
+    pub(super) desk: Arc<Desk>,
 }
 
 impl Keeper {
@@ -21,6 +22,7 @@ impl Keeper {
     pub(super) fn run(self) {
         while let Ok(nudge) = self.nudges.recv() {
             match nudge {
+                Nudge::Leave => return,
                 Nudge::Checkpoint => self.checkpoint(),
                 Nudge::Compact => {
                     let Some(checkpoint) = self.wait_for_more() else {
@@ -42,17 +44,15 @@ impl Keeper {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.nudges.recv_timeout(left) {
-                Ok(nudge) => checkpoint |= nudge == Nudge::Checkpoint,
+                Ok(Nudge::Compact) => {}
+                Ok(Nudge::Checkpoint) => checkpoint = true,
                 Err(blocking::RecvTimeoutError::Timeout) => return Some(checkpoint),
-                Err(blocking::RecvTimeoutError::Disconnected) => return None,
+                Ok(Nudge::Leave) | Err(blocking::RecvTimeoutError::Disconnected) => return None,
             }
         }
     }
 
     fn compact(&self) -> bool {
-        let Some(queue) = self.queue.upgrade() else {
-            return false;
-        };
         let (reply, answer) = oneshot::channel();
         let job = Task {
             weight: Weight::default(),
@@ -61,7 +61,7 @@ impl Keeper {
             result: None,
             reply,
         };
-        if queue.blocking_send(Box::new(job)).is_err() {
+        if !self.desk.put(Box::new(job)) {
             return false;
         }
         match answer.blocking_recv() {

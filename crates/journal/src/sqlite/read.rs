@@ -171,9 +171,9 @@ impl Reader {
 
     pub(super) fn claimable(&self, now: Timestamp) -> rusqlite::Result<Vec<RunId>> {
         let mut deaths = Deaths::new(&self.connection, &self.me, now);
-        let mut owners = self
-            .connection
-            .prepare_cached("SELECT DISTINCT owner FROM runs WHERE ended IS NULL")?;
+        let mut owners = self.connection.prepare_cached(
+            "SELECT DISTINCT owner FROM runs WHERE compacted = 0 AND ended IS NULL",
+        )?;
         let owners: Vec<u64> = owners
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
@@ -186,7 +186,7 @@ impl Reader {
             // What is ours and not parked is being worked on; what is parked waits for its time.
             let mut statement = self.connection.prepare_cached(
                 "SELECT created, number, id FROM runs
-                 WHERE ended IS NULL AND owner = ?1 AND CASE parked WHEN 1 THEN due <= ?2 ELSE ?3 END
+                 WHERE compacted = 0 AND ended IS NULL AND owner = ?1 AND CASE parked WHEN 1 THEN due <= ?2 ELSE ?3 END
                  ORDER BY created, number LIMIT ?4",
             )?;
             let rows = statement.query_map(

@@ -8,7 +8,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// One script for each version, in order. A published one is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001-first.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001-first.sql"),
+    include_str!("../../migrations/sqlite/0002-fewer-pages.sql"),
+];
 
 /// Says in the header of the file whose database it is.
 const APPLICATION: i64 = 0x6f6e_6563;

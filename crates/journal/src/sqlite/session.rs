@@ -12,7 +12,7 @@ use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{JournalError, Mark, NewRun, Phase};
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Debug)]
 pub(super) enum WriteError {
@@ -57,8 +57,36 @@ pub(super) struct Session<'a> {
     pub(super) me: &'a Me,
     pub(super) sealer: &'a Sealer,
     pub(super) cache: &'a mut Cache,
-    /// Some run has ended and can be compacted.
-    pub(super) has_ended: bool,
+    pub(super) ended: &'a mut Ended,
+    pub(super) numbers: &'a mut Numbers,
+}
+
+/// Runs that have ended and may be compacted. What a group took back may still be among them.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) numbers: BTreeSet<i64>,
+    /// Those that others have left are among them.
+    pub(super) is_complete: bool,
+    /// Some were added by this group.
+    pub(super) has_more: bool,
+}
+
+impl Ended {
+    fn add(&mut self, number: i64) {
+        self.numbers.insert(number);
+        self.has_more = true;
+    }
+}
+
+/// Gives numbers to runs. No two openers of a store have the same epoch, so none gives the number of another.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(i64);
+
+impl Numbers {
+    fn next(&mut self, epoch: u64) -> i64 {
+        self.0 += 1;
+        (epoch.cast_signed() << 32) | self.0
+    }
 }
 
 /// A new run, ready to be written.
@@ -101,12 +129,13 @@ impl Session<'_> {
         let new = &creation.run;
         let plan = self.plan(&new.plan_hash, &new.plan)?;
         let ended = new.mark.phase.is_ended();
+        let number = self.numbers.next(self.me.epoch);
         let created = self
             .connection
             .prepare_cached(
                 "INSERT INTO runs (id, workflow, version, plan, durability, principal, tenant, labels,
-                     client_key, retry_of, created, phase, failure, ended, owner)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+                     client_key, retry_of, created, phase, failure, ended, owner, number)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
                  ON CONFLICT DO NOTHING",
             )?
             .execute(params![
@@ -125,12 +154,13 @@ impl Session<'_> {
                 new.mark.failure,
                 ended.then_some(creation.updated.as_micros()),
                 self.me.epoch,
+                number,
             ])?;
         if created == 0 {
             return Err(self.conflict(new)?.into());
         }
         let known = Known {
-            number: self.connection.last_insert_rowid(),
+            number,
             next: creation.events.count,
             phase: new.mark.phase,
             failure: new.mark.failure.clone(),
@@ -143,7 +173,9 @@ impl Session<'_> {
             events: &creation.events,
         })?;
         self.values(known.number, &creation.events.values)?;
-        self.has_ended |= ended;
+        if ended {
+            self.ended.add(known.number);
+        }
         self.cache.insert(new.id.clone(), known);
         Ok(())
     }
@@ -341,7 +373,9 @@ impl Session<'_> {
                 .prepare_cached("DELETE FROM inbox WHERE run = ?1")?
                 .execute([known.number])?;
         }
-        self.has_ended |= ended;
+        if ended {
+            self.ended.add(known.number);
+        }
         Ok(())
     }
 

@@ -136,7 +136,7 @@ async fn a_newer_store_is_refused_and_left_alone() {
     let before = std::fs::read(place.file()).unwrap();
     let error = refused(&place.file());
     assert!(
-        error.contains("written by a newer version (99; this one reads up to 1)"),
+        error.contains("written by a newer version (99; this one reads up to 2)"),
         "{error}"
     );
     assert_eq!(std::fs::read(place.file()).unwrap(), before);
@@ -193,7 +193,7 @@ async fn a_flush_is_made_when_it_is_asked_for() {
     let journal = journal.open();
     for flush in [false, true, false, true, true, false] {
         let before = journal.counts().flushes;
-        let weight = Weight { bytes: 0, flush };
+        let weight = Weight::of_rows(0, flush);
         let level: u32 = journal
             .write("look at", weight, |session| {
                 let sql = "PRAGMA synchronous";

@@ -1,13 +1,13 @@
-//! The one thread of this process that writes. Requests that wait together are written in one transaction, whatever
-//! runs they are for, and are answered when it is committed.
+//! Writes groups of requests, each in one transaction. One at a time in this process: `Desk` says who and when.
 //!
 //! Without a flush a commit lies in the write-ahead log of the operating system and survives the death of the
 //! process (`synchronous = NORMAL`: the store stays whole after power loss, its last commits may be missing). A group
 //! that holds a request for a flush is committed with `synchronous = FULL`, which flushes the log once, and with it
 //! all that was committed before, by whichever process.
 
+use super::desk::By;
 use super::owners::{self, Me};
-use super::session::{Cache, Session, WriteError};
+use super::session::{Cache, Ended, Numbers, Session, WriteError};
 use crate::limits;
 use crate::seal::Sealer;
 use onecall_engine::journal::JournalError;
@@ -15,7 +15,8 @@ use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as blocking;
-use tokio::sync::{mpsc, oneshot};
+use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How often the writer did what.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub(super) struct Counters {
 pub(super) enum Nudge {
     Compact,
     Checkpoint,
+    /// The store is closed.
+    Leave,
 }
 
 /// A request to the writer.
@@ -41,10 +44,35 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, failure: Option<&rusqlite::Error>);
 }
 
+/// What a request is to the writer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weight {
     pub(super) bytes: usize,
-    pub(super) flush: bool,
+    pub(super) pace: Pace,
+}
+
+/// Who may wait for a request while it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A row or two: whoever asks may write it.
+    Light,
+    /// It may take a while.
+    #[default]
+    Heavy,
+    /// It waits for the disk.
+    Flushed,
+}
+
+impl Weight {
+    /// Rows of a run, as durable as it says.
+    pub(super) fn of_rows(bytes: usize, flush: bool) -> Self {
+        let pace = match flush {
+            true => Pace::Flushed,
+            false if bytes > limits::LIGHT_BYTES_MAX => Pace::Heavy,
+            false => Pace::Light,
+        };
+        Self { bytes, pace }
+    }
 }
 
 /// A request made of a closure, whose answer somebody awaits.
@@ -106,77 +134,47 @@ pub(super) fn stopped(action: &'static str) -> JournalError {
 pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) me: Me,
-    pub(super) queue: mpsc::Receiver<Box<dyn Job>>,
     pub(super) nudge: blocking::Sender<Nudge>,
     pub(super) counters: Arc<Counters>,
     pub(super) sealer: Arc<Sealer>,
     pub(super) cache: Cache,
+    pub(super) ended: Ended,
+    pub(super) numbers: Numbers,
     pub(super) flushing: bool,
-    /// Requests of the last group.
-    pub(super) answered: usize,
+    /// How long the lock of another process is waited for.
+    pub(super) patience: Duration,
     pub(super) bytes_since_checkpoint: usize,
 }
 
 impl Writer {
-    /// Works until the last sender of requests is gone.
-    pub(super) fn run(mut self) {
-        while let Some(first) = self.queue.blocking_recv() {
-            let group = self.gather(first);
-            self.write(group);
-        }
+    pub(super) fn leave(&self) {
         if let Err(error) = owners::leave(&self.connection, &self.me) {
             tracing::debug!(%error, "the store was not left in good order");
         }
+        let _ = self.nudge.send(Nudge::Leave);
     }
 
-    fn gather(&mut self, first: Box<dyn Job>) -> Vec<Box<dyn Job>> {
-        self.linger();
-        let mut bytes = first.weight().bytes;
-        let mut group = vec![first];
-        while group.len() < limits::GROUP_MAX && bytes < limits::GROUP_BYTES_MAX {
-            let Ok(next) = self.queue.try_recv() else {
-                break;
-            };
-            bytes += next.weight().bytes;
-            group.push(next);
-        }
-        self.answered = group.len();
-        group
-    }
-
-    /// Under load runs come back soon after they were answered. As long as more of them arrive they are waited for:
-    /// a page of the log is written once for all that stands on it, and not once for each.
-    fn linger(&self) {
-        let mut there = self.queue.len();
-        for _ in 0..limits::LINGERS_MAX {
-            if there + 1 >= self.answered {
-                return;
-            }
-            std::thread::sleep(limits::LINGER);
-            let more = self.queue.len();
-            if more == there {
-                return;
-            }
-            there = more;
-        }
-    }
-
+    /// Writes a group and answers it. What another process keeps a caller from writing comes back.
     /// One request that cannot be written (it is too long for the disk) must not take its group with it.
-    fn write(&mut self, mut group: Vec<Box<dyn Job>>) {
-        match self.transact(&mut group) {
+    pub(super) fn write(&mut self, mut group: Vec<Box<dyn Job>>, by: By) -> Vec<Box<dyn Job>> {
+        if group.is_empty() {
+            return group;
+        }
+        match self.transact(&mut group, by) {
             Ok(()) => answer(group, None),
+            Err(error) if by == By::Caller && is_busy(&error.cause) => return group,
             Err(error) if group.len() == 1 || !error.began => answer(group, Some(&error.cause)),
             Err(_) => {
-                for job in group {
-                    self.write(vec![job]);
-                }
+                let alone = group.into_iter().map(|job| self.write(vec![job], by));
+                return alone.flatten().collect();
             }
         }
+        Vec::new()
     }
 
-    fn transact(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), GroupError> {
-        let flush = group.iter().any(|job| job.weight().flush);
-        self.begin(flush).map_err(|cause| GroupError {
+    fn transact(&mut self, group: &mut [Box<dyn Job>], by: By) -> Result<(), GroupError> {
+        let flush = group.iter().any(|job| job.weight().pace == Pace::Flushed);
+        self.begin(flush, by).map_err(|cause| GroupError {
             cause,
             began: false,
         })?;
@@ -185,7 +183,8 @@ impl Writer {
             me: &self.me,
             sealer: &self.sealer,
             cache: &mut self.cache,
-            has_ended: false,
+            ended: &mut self.ended,
+            numbers: &mut self.numbers,
         };
         let mut written = Ok(());
         for job in &mut *group {
@@ -194,7 +193,6 @@ impl Writer {
                 break;
             }
         }
-        let has_ended = session.has_ended;
         if let Err(cause) = written.and_then(|()| execute(&self.connection, "COMMIT")) {
             // What was counted in this group did not happen.
             self.cache.clear();
@@ -203,11 +201,19 @@ impl Writer {
             }
             return Err(GroupError { cause, began: true });
         }
-        self.committed(group, flush, has_ended);
+        self.committed(group, flush);
         Ok(())
     }
 
-    fn begin(&mut self, flush: bool) -> rusqlite::Result<()> {
+    fn begin(&mut self, flush: bool, by: By) -> rusqlite::Result<()> {
+        let patience = match by {
+            By::Caller => Duration::ZERO,
+            By::Thread => limits::LOCK_WAIT_MAX,
+        };
+        if self.patience != patience {
+            self.connection.busy_timeout(patience)?;
+            self.patience = patience;
+        }
         if self.flushing != flush {
             // Never from the statement cache: SQLite obeys this one when it is prepared, not when it is stepped.
             self.connection.execute_batch(if flush {
@@ -220,7 +226,7 @@ impl Writer {
         execute(&self.connection, "BEGIN IMMEDIATE")
     }
 
-    fn committed(&mut self, group: &[Box<dyn Job>], flush: bool, has_ended: bool) {
+    fn committed(&mut self, group: &[Box<dyn Job>], flush: bool) {
         let requests = group.len() as u64;
         self.counters
             .requests
@@ -229,7 +235,7 @@ impl Writer {
         self.counters
             .flushes
             .fetch_add(u64::from(flush), Ordering::Relaxed);
-        if has_ended {
+        if std::mem::take(&mut self.ended.has_more) {
             let _ = self.nudge.send(Nudge::Compact);
         }
         self.bytes_since_checkpoint += group
@@ -252,6 +258,11 @@ struct GroupError {
 fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([])?;
     Ok(())
+}
+
+/// Another process holds the lock.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 fn answer(group: Vec<Box<dyn Job>>, failure: Option<&rusqlite::Error>) {

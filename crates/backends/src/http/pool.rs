@@ -15,6 +15,7 @@ use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 use tower_service::Service as _;
 
@@ -42,6 +43,8 @@ struct IdleOnes {
 struct Idle {
     connection: Connection,
     since: Instant,
+    /// The runtime that hears of its bytes. Used on another one, each of them would wake this one first.
+    home: Id,
 }
 
 /// One connection and the work that moves its bytes.
@@ -218,24 +221,31 @@ impl Streaming {
 
 impl IdleOnes {
     fn take(&self) -> Option<Connection> {
-        let now = Instant::now();
+        let (now, here) = (Instant::now(), Handle::current().id());
+        let mut ones = self.lock();
         loop {
-            let Idle { connection, since } = self.lock().pop()?;
+            let at = ones.iter().rposition(|idle| idle.home == here)?;
+            let idle = ones.remove(at);
             // One that the server has closed meanwhile gives its request back when it is driven.
-            if now.saturating_duration_since(since) < HTTP_IDLE {
-                return Some(connection);
+            if now.saturating_duration_since(idle.since) < HTTP_IDLE {
+                return Some(idle.connection);
             }
         }
     }
 
     fn put(this: &Arc<Self>, connection: Connection) {
-        let since = Instant::now();
+        let (since, home) = (Instant::now(), Handle::current().id());
         {
             let mut ones = this.lock();
-            if ones.len() >= HTTP_IDLE_MAX {
+            let at_home = ones.iter().filter(|idle| idle.home == home);
+            if at_home.count() >= HTTP_IDLE_MAX {
                 return;
             }
-            ones.push(Idle { connection, since });
+            ones.push(Idle {
+                connection,
+                since,
+                home,
+            });
         }
         if !this.is_tended.swap(true, Ordering::SeqCst) {
             tokio::spawn(Self::tend(Arc::clone(this)));

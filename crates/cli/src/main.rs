@@ -15,6 +15,7 @@ mod print;
 mod progress;
 mod reload;
 mod terminal;
+mod threads;
 mod token;
 mod tree;
 mod values;
@@ -79,7 +80,8 @@ fn run(command: Command) -> anyhow::Result<Exit> {
 }
 
 fn on_runtime(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    // Connections have threads of their own (`threads`); what is left is light.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let exit = runtime.block_on(work);

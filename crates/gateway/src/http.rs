@@ -6,11 +6,10 @@ use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, observe};
+use crate::{answer_page, connections, observe};
 use axum::Router;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{any_service, get};
-use axum::serve::ListenerExt as _;
 use onecall_runtime::runtime::Runtime;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
@@ -94,24 +93,19 @@ pub async fn serve_http(
     // Hosts and origins are checked for every path alike.
     let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
-    let listener = listener.tap_io(|stream| {
-        // Answers are small; waiting to fill a packet would cost 40 ms.
-        let _ = stream.set_nodelay(true);
-    });
-    let served =
-        axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let served = connections::serve(listener, router, &options.threads, &stop);
     let leaving = async {
         futures::future::join_all(faces.iter().map(|face| face.leave())).await;
         streams.cancel();
         tokio::time::sleep(CLOSING).await;
     };
-    let outcome = tokio::select! {
-        served = served.into_future() => served.map_err(ServeError::Http),
+    tokio::select! {
+        () = served => {}
         // A connection that does not end does not keep the process.
-        () = leaving => Ok(()),
-    };
+        () = leaving => {}
+    }
     streams.cancel();
-    outcome
+    Ok(())
 }
 
 /// `is_guarded`: every caller is asked who it is.

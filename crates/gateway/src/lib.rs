@@ -10,6 +10,7 @@ mod answer_page;
 mod ask;
 mod auth;
 mod call;
+mod connections;
 mod direct;
 mod fit;
 mod follow;

@@ -4,6 +4,7 @@ use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX, SHOWN_
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// How to serve over HTTP.
 #[derive(Clone, Debug)]
@@ -30,6 +31,9 @@ pub struct HttpOptions {
     pub sessions_max: usize,
     /// How long such a session may be silent before it is closed.
     pub session_idle: Duration,
+    /// Where connections are served, each on one of them; without any they are served where they are accepted.
+    /// Each outlives the runs that were started on it.
+    pub threads: Vec<Handle>,
 }
 
 impl HttpOptions {
@@ -46,6 +50,7 @@ impl HttpOptions {
             body_bytes_max: BODY_BYTES_MAX,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
+            threads: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
+use crate::threads::Threads;
 use crate::wire::Loaded;
 use crate::{access, demo_files, print, reload, wire};
 use anyhow::{Context, bail};
@@ -57,6 +58,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let stop = wire::stop_on_signals();
     tokio::spawn(reload::follow(mounts.clone(), stamp, load, stop.clone()));
     let version = env!("CARGO_PKG_VERSION").to_owned();
+    // Dropped last: runs go on there after their connections have ended.
+    let threads = Threads::start()?;
     let served = match mounts.as_slice() {
         [only] if args.stdio => {
             let mut options = StdioOptions::new(version);
@@ -66,6 +69,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         _ => {
             let mut options = HttpOptions::new(args.host.clone(), args.port, version);
             options.allow_anonymous = args.allow_anonymous;
+            options.threads = threads.handles();
             wire::limit(&mut options, &settings);
             let told = mounts.clone();
             let ready = move |address| {

@@ -1,0 +1,53 @@
+//! Threads that serve connections: one a core, each with a runtime of its own, so that nothing of a call wakes another
+//! thread. They outlive what was started on them.
+
+use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Ends when it is dropped, and with it whatever still runs there.
+pub(crate) struct Threads {
+    handles: Vec<Handle>,
+    threads: Vec<JoinHandle<()>>,
+    stop: Option<DropGuard>,
+}
+
+impl Threads {
+    /// As many as there are cores.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let stop = CancellationToken::new();
+        let mut started = Self {
+            handles: Vec::new(),
+            threads: Vec::new(),
+            stop: Some(stop.clone().drop_guard()),
+        };
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        for number in 0..count {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            started.handles.push(runtime.handle().clone());
+            let stop = stop.clone();
+            let work = move || {
+                runtime.block_on(stop.cancelled());
+                // Work that blocks must not keep the process.
+                runtime.shutdown_background();
+            };
+            let thread = std::thread::Builder::new().name(format!("serve-{number}"));
+            started.threads.push(thread.spawn(work)?);
+        }
+        Ok(started)
+    }
+
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.handles.clone()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.stop = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has told so already.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Connections over HTTP: accepted in one place, each served on one thread from its first byte to its last. What a
+//! request starts (its run, the calls of its steps) stays on that thread too, so that nothing of a call has to wake
+//! another one.
+
+use axum::Router;
+use axum::serve::Listener;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// One thread, and how many connections it has.
+struct Place {
+    runtime: Handle,
+    open: Arc<AtomicUsize>,
+}
+
+/// Counts a connection while it is open.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves connections until `stop` is cancelled and those that are open have ended. They are spread over the given
+/// runtimes; without any they are served where they are accepted.
+pub(crate) async fn serve(
+    mut listener: TcpListener,
+    router: Router,
+    threads: &[Handle],
+    stop: &CancellationToken,
+) {
+    let here = [Handle::current()];
+    let threads = if threads.is_empty() { &here } else { threads };
+    let places: Vec<Place> = threads.iter().cloned().map(Place::new).collect();
+    let connections = TaskTracker::new();
+    loop {
+        let (stream, _) = tokio::select! {
+            accepted = Listener::accept(&mut listener) => accepted,
+            () = stop.cancelled() => break,
+        };
+        // Answers are small; waiting to fill a packet would cost 40 ms.
+        let _ = stream.set_nodelay(true);
+        let least = places
+            .iter()
+            .min_by_key(|place| place.open.load(Ordering::Relaxed));
+        // A stream is heard of on the thread that registered it, so it is registered anew where it is served.
+        if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
+            let work = connection(stream, place.opened(), router.clone(), stop.clone());
+            connections.spawn_on(work, &place.runtime);
+        }
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+impl Place {
+    fn new(runtime: Handle) -> Self {
+        Self {
+            runtime,
+            open: Arc::default(),
+        }
+    }
+
+    fn opened(&self) -> Open {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(&self.open))
+    }
+}
+
+async fn connection(
+    stream: std::net::TcpStream,
+    _open: Open,
+    router: Router,
+    stop: CancellationToken,
+) {
+    let Ok(stream) = TcpStream::from_std(stream) else {
+        return;
+    };
+    let service = TowerToHyperService::new(router);
+    let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let mut serving = pin!(serving);
+    tokio::select! {
+        // A client that goes away in the middle of something is no fault of ours.
+        _ = &mut serving => return,
+        () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
+    }
+    let _ = serving.await;
+}

@@ -1,28 +1,15 @@
 //! The kinds of failures that a retry can name.
 
 use onecall_source::{Diagnostic, Text, codes, suggest};
+use onecall_workflow::policy::FAILURE_CODES;
+use std::collections::BTreeSet;
 
-/// The categories of failures, the first word of each failure code.
-const CATEGORIES: [&str; 13] = [
-    "input",
-    "expression",
-    "tool",
-    "transport",
-    "timeout",
-    "denied",
-    "declined",
-    "cancelled",
-    "budget",
-    "limit",
-    "unknown_outcome",
-    "pending",
-    "internal",
-];
-
-/// What is wrong with a name under `key` that is no category and no code of one.
+/// What is wrong with a name under `key` that is neither a category nor a code.
 pub(crate) fn unknown(key: &str, text: &Text) -> Option<Diagnostic> {
-    let category = text.split('.').next().unwrap_or(text);
-    if CATEGORIES.contains(&category) {
+    let category = |code: &'static str| code.split('.').next().unwrap_or(code);
+    let categories: BTreeSet<&str> = FAILURE_CODES.iter().copied().map(category).collect();
+    let name: &str = text;
+    if categories.contains(name) || FAILURE_CODES.contains(&name) {
         return None;
     }
     let diagnostic = Diagnostic::error(
@@ -30,8 +17,12 @@ pub(crate) fn unknown(key: &str, text: &Text) -> Option<Diagnostic> {
         format!("`{key}` names `{text}`, which is no kind of failure"),
     )
     .label(text.place(), "unknown failure");
-    Some(match suggest(category, CATEGORIES) {
+    let names = categories.iter().chain(FAILURE_CODES).copied();
+    Some(match suggest(name, names) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic.help(format!("the kinds are {}", CATEGORIES.join(", "))),
+        None => {
+            let categories: Vec<&str> = categories.into_iter().collect();
+            diagnostic.help(format!("the kinds are {}", categories.join(", ")))
+        }
     })
 }

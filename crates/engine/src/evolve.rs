@@ -1,9 +1,11 @@
 //! Folding: each event changes the state in one way. Nothing is evaluated here, so a journal folds the same
 //! whatever has become of the evaluator since.
 
-use crate::event::{Event, KeptStep, Lost, Outcome, Output, Status, What};
+use crate::event::{Event, KeptStep, Lost, Outcome, Output, Resolution, Status, What};
+use crate::failure::Code;
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::inquiry::{Asking, Inquiry, Way};
+use crate::result::given_result;
 use crate::state::{
     Held, ItemState, Loop, MarkedAnswer, OpenCall, OpenQuestion, State, StepOutput, StepStatus,
     Wait, Work,
@@ -50,7 +52,7 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.held.insert(*slot, Held { reason, since: at });
             stand_still(state, slot.step, at);
         }
-        What::HeldResolved { slot, .. } => held_resolved(state, *slot, at),
+        What::HeldResolved { slot, resolution } => held_resolved(state, *slot, resolution, at),
         What::RemainingSkipped { step } => state.skipping_after = Some(*step),
         What::RunEnded { end } => {
             state.end = Some(end.clone());
@@ -228,15 +230,34 @@ fn attempt_ended(state: &mut State, call: CallId, outcome: &Outcome, at: Timesta
     match outcome {
         Outcome::Returned(result) => work.result = Some(Arc::clone(result)),
         Outcome::Failed { failure, result } => {
-            if !failure.code.may_have_acted() {
-                work.definite_failures += 1;
-            }
+            failed_attempt(work, failure.code);
             work.result.clone_from(result);
             work.carried = None;
         }
-        Outcome::Asks(_) => work.asked += 1,
-        Outcome::Unknown(Lost::Crash) => work.crashed += 1,
-        Outcome::Unknown(_) => work.lost += 1,
+        Outcome::Asks(_) => {
+            work.asked += 1;
+            work.is_unsettled = false;
+        }
+        Outcome::Unknown(lost) => {
+            work.is_unsettled = true;
+            match lost {
+                Lost::Crash => work.crashed += 1,
+                Lost::Connection { .. } | Lost::Deadline | Lost::Cancelled => work.lost += 1,
+            }
+        }
+    }
+}
+
+/// The key changes when the call has definitely failed: never while an earlier one under it may have acted, unless
+/// the tool itself has answered.
+fn failed_attempt(work: &mut Work, code: Code) {
+    if code.may_have_acted() {
+        work.is_unsettled = true;
+    } else if work.is_unsettled && !code.is_told_by_the_tool() {
+        work.unsent += 1;
+    } else {
+        work.definite_failures += 1;
+        work.is_unsettled = false;
     }
 }
 
@@ -445,12 +466,21 @@ fn go_on(state: &mut State, slot: Slot, at: Timestamp) {
 }
 
 /// The time a slot was held does not count against its deadlines.
-fn held_resolved(state: &mut State, slot: Slot, at: Timestamp) {
+fn held_resolved(state: &mut State, slot: Slot, resolution: &Resolution, at: Timestamp) {
     let Some(held) = state.held.remove(&slot) else {
         return;
     };
     go_on(state, slot, at);
     later_item(state, slot, at.since(held.since));
+    let Resolution::Result(value) = resolution else {
+        return;
+    };
+    let result = given_result(value);
+    hold(state, &result);
+    if let Some(work) = work_of(state, slot) {
+        work.result = Some(Arc::new(result));
+        work.is_unsettled = false;
+    }
 }
 
 fn later_item(state: &mut State, slot: Slot, waited: Duration) {

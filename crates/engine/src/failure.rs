@@ -144,6 +144,11 @@ impl Code {
             Self::TransportProtocol | Self::LimitResult | Self::TimeoutStep
         )
     }
+
+    /// The tool itself has said that the call failed. Whatever else goes wrong says nothing of an earlier call.
+    pub fn is_told_by_the_tool(self) -> bool {
+        self.category() == Category::Tool
+    }
 }
 
 impl Category {
@@ -221,6 +226,12 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_can_name_every_code() {
+        let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(codes, onecall_workflow::policy::FAILURE_CODES);
+    }
 
     #[test]
     fn every_code_begins_with_its_category_and_is_documented() {

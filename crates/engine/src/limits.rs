@@ -35,6 +35,9 @@ pub const INQUIRIES_MAX: u32 = 20;
 /// Limit: how often a repeatable call is made again after its answer was lost on the way.
 pub const LOST_REPEATS_MAX: u32 = 3;
 
+/// Limit: how often a repeatable call whose answer was lost is tried again while it cannot even be sent.
+pub const UNSENT_REPEATS_MAX: u32 = 20;
+
 /// Limit: how often a repeatable call is made again after the process died with it in flight.
 pub const CRASH_REPEATS_MAX: u32 = 10;
 

@@ -18,7 +18,7 @@ pub fn of_run(state: &State, end: &End) -> Value {
             output,
             ..
         } => {
-            let partial = json!({ "output": output });
+            let partial = json!({ "output": output, "steps": state.statuses() });
             failed(state, failure, &partial)
         }
         End::Completed {
@@ -30,6 +30,20 @@ pub fn of_run(state: &State, end: &End) -> Value {
         | End::TimedOut { failure, partial }
         | End::Cancelled { failure, partial } => failed(state, failure, partial),
     }
+}
+
+/// What a person gives for a call that was not answered, as a tool result: one as it is, anything else as what the
+/// tool would have returned.
+pub(crate) fn given_result(value: &Value) -> Value {
+    let is_result = value.get("content").is_some_and(Value::is_array)
+        || value.get("structuredContent").is_some_and(Value::is_object);
+    if is_result {
+        return value.clone();
+    }
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    json!({ "content": [{ "type": "text", "text": text }], "structuredContent": value })
 }
 
 /// What a result of [`of_run`] says, as one JSON text: the output, or the failure with what is already known.

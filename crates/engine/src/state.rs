@@ -8,7 +8,7 @@ use crate::inquiry::{AskedBy, Asking, Carried, Way};
 use crate::journal::{Mark, Phase};
 use crate::usage::Spent;
 use onecall_workflow::plan::Plan;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,8 +107,12 @@ pub struct Work {
     pub attempts: u32,
     /// Failures after which the call certainly has no effect; the idempotency key counts these.
     pub definite_failures: u32,
+    /// A call under the present key may have acted, and the tool has not answered since.
+    pub is_unsettled: bool,
     /// Answers lost on the way.
     pub lost: u32,
+    /// Repetitions of an unsettled call that could not be sent.
+    pub unsent: u32,
     /// Attempts that died with their process. They count neither as retries nor as lost on the way.
     pub crashed: u32,
     /// Attempts that ended with a question of the tool.
@@ -317,6 +321,16 @@ impl State {
     }
 
     /// The name of a step; `?` for one that is not there, since answers may name any.
+    /// The status of each step, by name.
+    pub fn statuses(&self) -> Map<String, Value> {
+        let names = self.plan.workflow.step_names();
+        let statuses = names.zip(&self.steps).map(|(name, step)| {
+            let status = Value::from(step.status.0.as_str());
+            (name.as_str().to_owned(), status)
+        });
+        statuses.collect()
+    }
+
     pub fn step_name(&self, step: u32) -> &str {
         let step = self.plan.workflow.steps.get(step as usize);
         step.map_or("?", |step| step.name.as_str())

@@ -183,8 +183,10 @@ fn failed(error: &CallError) -> Outcome {
 /// The code of a call that failed for certain.
 pub(crate) fn code_of(error: &CallError) -> Code {
     match error {
-        CallError::UnknownOutcome { .. } => Code::UnknownOutcomeUnanswered,
-        CallError::Timeout { .. } => Code::TimeoutStep,
+        CallError::UnknownOutcome { .. } | CallError::Timeout { sent: true, .. } => {
+            Code::UnknownOutcomeUnanswered
+        }
+        CallError::Timeout { sent: false, .. } => Code::TimeoutStep,
         CallError::Rpc { error, .. } => Code::of_protocol_error(error.code),
         CallError::Denied { .. } | CallError::NoCaller { .. } => Code::DeniedCall,
         CallError::Limit { .. } => Code::LimitResult,

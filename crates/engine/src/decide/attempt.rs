@@ -120,6 +120,9 @@ impl Decider<'_> {
         }
         match outcome {
             Outcome::Returned(result) => self.returned(slot, &result),
+            Outcome::Failed { failure, .. } if self.is_unsent(slot, &failure) => {
+                self.attempt_unsent(slot, &failure);
+            }
             Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
             Outcome::Asks(inquiry) => self.inquired(slot, &inquiry),
             Outcome::Unknown(lost) => self.attempt_lost(slot, &lost),
@@ -148,7 +151,13 @@ impl Decider<'_> {
         Outcome::Failed { failure, result }
     }
 
-    fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
+    /// A repetition of a call that may have acted, and nothing of this one reached the tool.
+    fn is_unsent(&self, slot: Slot, failure: &Failure) -> bool {
+        let is_unsettled = self.state.work(slot).is_some_and(|work| work.is_unsettled);
+        is_unsettled && !failure.code.may_have_acted()
+    }
+
+    pub(super) fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
         let plan = Arc::clone(&self.state.plan);
         let call = Self::governing(&plan, slot).call();
         let output = read_result(self.reading(slot), result);

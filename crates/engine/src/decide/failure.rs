@@ -79,7 +79,7 @@ impl Decider<'_> {
 
     pub(super) fn end_failed(&mut self, failure: Failure) {
         self.cancel_active();
-        let partial = Arc::new(json!({ "output": {}, "steps": self.statuses() }));
+        let partial = Arc::new(json!({ "output": {}, "steps": self.state.statuses() }));
         self.emit(What::RunEnded {
             end: End::Failed { failure, partial },
         });

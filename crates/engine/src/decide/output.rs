@@ -150,17 +150,6 @@ impl Decider<'_> {
                 .unwrap_or_default(),
             Output::LastCompleted | Output::LastInOrder | Output::Value(_) => Map::new(),
         };
-        Arc::new(json!({ "output": output, "steps": self.statuses() }))
-    }
-
-    pub(super) fn statuses(&self) -> Map<String, Value> {
-        let names = self.state.plan.workflow.step_names();
-        names
-            .zip(&self.state.steps)
-            .map(|(name, step)| {
-                let status = Value::from(step.status.0.as_str());
-                (name.as_str().to_owned(), status)
-            })
-            .collect()
+        Arc::new(json!({ "output": output, "steps": self.state.statuses() }))
     }
 }

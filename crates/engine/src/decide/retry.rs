@@ -96,7 +96,7 @@ impl Decider<'_> {
     }
 }
 
-fn is_retried(retry: &Retry, failure: &Failure) -> bool {
+pub(super) fn is_retried(retry: &Retry, failure: &Failure) -> bool {
     match &retry.on {
         RetryOn::Listed(names) => failure.is_named_by(names),
         RetryOn::Retryable => match failure.code.category() {

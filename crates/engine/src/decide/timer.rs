@@ -100,10 +100,10 @@ impl Decider<'_> {
             .step(step as usize)
             .timeout
             .unwrap_or_default();
-        let message = format!("the step took longer than {limit:?}");
         let slot = Slot::of_step(step);
+        let lost = self.lose_calls(|call| call.step == step);
+        let message = format!("the step took longer than {limit:?}{}", in_flight(lost));
         let failure = self.located(slot, Failure::new(Code::TimeoutStep, message));
-        self.lose_calls(|call| call.step == step);
         if self.state.step(step).each.is_some() {
             self.loop_failed(step, failure);
         } else {
@@ -113,11 +113,12 @@ impl Decider<'_> {
 
     fn call_timed_out(&mut self, call: CallId) {
         self.lose_calls(|other| other == call);
-        let message = "the call took longer than its time-out";
+        let message = "the call took longer than its time-out and may have acted";
         self.slot_failed(call.slot(), Failure::new(Code::TimeoutStep, message));
     }
 
-    pub(super) fn lose_calls(&mut self, is_lost: impl Fn(CallId) -> bool) {
+    /// Gives up calls in flight, whose outcome is unknown from then on, and says how many.
+    pub(super) fn lose_calls(&mut self, is_lost: impl Fn(CallId) -> bool) -> usize {
         let calls: Vec<CallId> = self
             .state
             .calls
@@ -125,9 +126,20 @@ impl Decider<'_> {
             .copied()
             .filter(|call| is_lost(*call))
             .collect();
-        for call in calls {
+        for call in &calls {
             let outcome = Outcome::Unknown(Lost::Deadline);
+            let call = *call;
             self.emit(What::AttemptEnded { call, outcome });
         }
+        calls.len()
+    }
+}
+
+/// What a caller must know who thinks of calling again.
+fn in_flight(calls: usize) -> &'static str {
+    match calls {
+        0 => "",
+        1 => "; its call was in flight and may have acted",
+        _ => "; calls were in flight and may have acted",
     }
 }

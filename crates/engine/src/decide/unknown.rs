@@ -2,46 +2,77 @@
 //! until a person has decided.
 
 use super::Decider;
-use super::reading::read_result;
-use crate::event::{Lost, Output, Resolution, What};
+use super::reading::judged;
+use super::retry::is_retried;
+use crate::event::{Lost, Outcome, Resolution, What};
 use crate::failure::{Code, Failure};
 use crate::identity::Slot;
-use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX};
+use crate::limits::{CRASH_REPEATS_MAX, LOST_REPEATS_MAX, UNSENT_REPEATS_MAX};
+use crate::result::given_result;
 use onecall_workflow::plan::Repeatable;
 use serde_json::Value;
 use std::sync::Arc;
 
+/// Whether a call that may have acted is made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repetition {
+    /// It may do harm: a person decides.
+    Never,
+    /// It does none.
+    Free,
+    /// The step wants it, as one of its retries.
+    Retried,
+}
+
 impl Decider<'_> {
     pub(super) fn attempt_lost(&mut self, slot: Slot, lost: &Lost) {
-        let plan = Arc::clone(&self.state.plan);
-        let own = Self::governing(&plan, slot);
-        let tool = plan.tool(slot.step as usize);
-        let may_repeat = own.call().is_some_and(|call| call.idempotent)
-            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No)
-            || own.on_error.retry.is_some();
         let reason = match lost {
             Lost::Crash => "the process ended while the call was in flight".to_owned(),
             Lost::Connection { reason } => reason.clone(),
             Lost::Deadline => "the time-out passed while the call was in flight".to_owned(),
             Lost::Cancelled => "the call was cancelled while in flight".to_owned(),
         };
-        if !may_repeat {
-            self.emit(What::Held { slot, reason });
-            return;
+        if *lost == Lost::Crash && self.repetition(slot) != Repetition::Never {
+            return self.repeat_after_crash(slot, reason);
         }
-        if *lost == Lost::Crash {
-            self.repeat_after_crash(slot, reason);
-            return;
-        }
-        let failure = Failure::new(
-            Code::UnknownOutcomeUnanswered,
-            format!("the call was sent and not answered: {reason}"),
-        );
         let repeats = self.state.work(slot).map_or(0, |work| work.lost);
-        if own.on_error.retry.is_none() && repeats < LOST_REPEATS_MAX {
-            self.repeat_later(slot, failure);
+        let message = format!("the call was sent and not answered: {reason}");
+        self.repeat_or_hold(slot, reason, message, repeats < LOST_REPEATS_MAX);
+    }
+
+    /// A call that may have acted could not be made again. What it did is as unknown as before.
+    pub(super) fn attempt_unsent(&mut self, slot: Slot, failure: &Failure) {
+        let reason = format!("it could not be made again: {}", failure.message);
+        let repeats = self.state.work(slot).map_or(0, |work| work.unsent);
+        let message = format!("the call was sent and not answered, and {reason}");
+        self.repeat_or_hold(slot, reason, message, repeats < UNSENT_REPEATS_MAX);
+    }
+
+    fn repeat_or_hold(&mut self, slot: Slot, reason: String, message: String, may_go_on: bool) {
+        let failure = Failure::new(Code::UnknownOutcomeUnanswered, message);
+        match self.repetition(slot) {
+            Repetition::Never => self.emit(What::Held { slot, reason }),
+            Repetition::Free if may_go_on => self.repeat_later(slot, failure),
+            Repetition::Free | Repetition::Retried => self.attempt_failed(slot, failure),
+        }
+    }
+
+    fn repetition(&self, slot: Slot) -> Repetition {
+        let plan = Arc::clone(&self.state.plan);
+        let own = Self::governing(&plan, slot);
+        let lost = Failure::new(Code::UnknownOutcomeUnanswered, String::new());
+        if let Some(retry) = &own.on_error.retry
+            && is_retried(retry, &lost)
+        {
+            return Repetition::Retried;
+        }
+        let tool = plan.tool(slot.step as usize);
+        let is_harmless = own.call().is_some_and(|call| call.idempotent)
+            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No);
+        if is_harmless {
+            Repetition::Free
         } else {
-            self.attempt_failed(slot, failure);
+            Repetition::Never
         }
     }
 
@@ -70,31 +101,20 @@ impl Decider<'_> {
                 let message = "the call was sent and not answered, and was given up by a person";
                 self.slot_failed(slot, Failure::new(Code::UnknownOutcomeHeld, message));
             }
-            Resolution::Result(value) => self.resolved_with(slot, value),
+            Resolution::Result(value) => self.resolved_with(slot, &value),
         }
         self.keep_budget(slot);
     }
 
-    /// A person gives the result: a tool result as it is, anything else as structured content.
-    fn resolved_with(&mut self, slot: Slot, value: Value) {
-        let plan = Arc::clone(&self.state.plan);
-        let call = Self::governing(&plan, slot).call();
-        let is_result = value.get("content").is_some_and(Value::is_array);
-        let output = if is_result {
-            let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
-            self.count_usage(slot.attempt(attempts.saturating_sub(1)), &value);
-            match read_result(self.reading(slot), &Arc::new(value.clone())) {
-                Output::Structured => value.get("structuredContent").cloned(),
-                Output::Value(value) => Some(Value::clone(&value)),
-                Output::Nothing => None,
-            }
-        } else {
-            Some(value.clone())
-        };
-        let output = Output::Value(Arc::new(output.unwrap_or(Value::Null)));
-        match call.and_then(|call| call.transform.as_ref()) {
-            None => self.slot_completed(slot, output),
-            Some(program) => self.reshaped(slot, program, &Arc::new(value), &output),
+    /// A person gives the result, which is read as if the tool had returned it.
+    fn resolved_with(&mut self, slot: Slot, value: &Value) {
+        let result = Arc::new(given_result(value));
+        let attempts = self.state.work(slot).map_or(0, |work| work.attempts);
+        self.count_usage(slot.attempt(attempts.saturating_sub(1)), &result);
+        match judged(Outcome::Returned(result)) {
+            Outcome::Failed { failure, .. } => self.attempt_failed(slot, failure),
+            Outcome::Returned(result) => self.returned(slot, &result),
+            Outcome::Asks(_) | Outcome::Unknown(_) => {}
         }
     }
 }

@@ -26,6 +26,10 @@ pub(super) struct SlotLedger {
     /// Keys under which the effect was applied.
     pub(super) applied: Vec<String>,
     lost: u32,
+    /// An answer was lost, and none has come since.
+    is_unsettled: bool,
+    /// Calls that did not get here after that.
+    unsent: u32,
 }
 
 /// An answer on its way.
@@ -33,6 +37,9 @@ pub(super) struct Sent {
     pub(super) after: Duration,
     pub(super) outcome: Outcome,
 }
+
+/// Less than the engine puts up with.
+const UNSENT_MAX: u32 = 3;
 
 impl Backend {
     pub(super) fn ledger(&self) -> &BTreeMap<Slot, SlotLedger> {
@@ -66,6 +73,7 @@ impl Backend {
             && noisy.chance(15)
         {
             ledger.lost += 1;
+            ledger.is_unsettled = true;
             if noisy.chance(50) {
                 receive(scenario, slot, key, ledger);
             }
@@ -73,6 +81,17 @@ impl Backend {
             let outcome = Outcome::Unknown(Lost::Connection { reason });
             return vec![Sent { after, outcome }];
         }
+        if let Some(noisy) = &mut noisy
+            && ledger.is_unsettled
+            && ledger.unsent < UNSENT_MAX
+            && noisy.chance(40)
+        {
+            // The backend is away for a while, after it may have acted.
+            ledger.unsent += 1;
+            let outcome = failed(FailureKind::Unavailable);
+            return vec![Sent { after, outcome }];
+        }
+        ledger.is_unsettled = false;
         let outcome = receive(scenario, slot, key, ledger);
         if model.silence > 0 && dice.below(model.silence) == 0 {
             return Vec::new();

@@ -403,15 +403,22 @@ fn output(dice: &mut Dice, steps: &[Step]) -> Output {
 fn tool_model(dice: &mut Dice, step: &Step, mood: &Mood) -> ToolModel {
     // Which item of a loop is asked for first depends on time.
     let may_ask = matches!(step.action, Action::Call(_)) || !mood.is_timely;
+    let failure = dice.pick(&[
+        FailureKind::IsError,
+        FailureKind::IsError,
+        FailureKind::Unavailable,
+        FailureKind::Denied,
+        FailureKind::Arguments,
+    ]);
     ToolModel {
         fails: dice.pick(&[0, 0, 0, 1, 1, 2, 9]),
-        failure: dice.pick(&[
-            FailureKind::IsError,
-            FailureKind::IsError,
-            FailureKind::Unavailable,
-            FailureKind::Denied,
-            FailureKind::Arguments,
-        ]),
+        // What is not told by the tool means one thing after a crash and another without one.
+        failure: match failure {
+            FailureKind::Unavailable | FailureKind::Denied if mood.is_timely => {
+                FailureKind::IsError
+            }
+            other => other,
+        },
         latency_ms_max: dice.pick(&[1, 100, 5_000]),
         silence: if mood.is_timely {
             0

@@ -8,6 +8,7 @@ use super::harness::Performance;
 use super::scenario::Scenario;
 use onecall_engine::event::{End, Event, Outcome, Status, What};
 use onecall_engine::evolve::evolve;
+use onecall_engine::failure::Code;
 use onecall_engine::identity::{CallId, Slot, Timestamp};
 use onecall_engine::state::State;
 use onecall_workflow::policy::{SkippedNeed, Then};
@@ -134,7 +135,9 @@ fn effects(scenario: &Scenario, performance: &Performance) -> Option<String> {
 /// The key of a slot changes after a definite failure and at no other time.
 fn keys(events: &[Event]) -> Option<String> {
     let mut known: BTreeMap<Slot, &str> = BTreeMap::new();
+    let mut settling = Settling::default();
     for event in events {
+        let is_definite = settling.saw(event);
         match &event.what {
             What::AttemptStarted { call, key, .. } => {
                 let before = known.insert(call.slot(), key);
@@ -142,16 +145,45 @@ fn keys(events: &[Event]) -> Option<String> {
                     return Some(format!("{call:?} has a new key without a definite failure"));
                 }
             }
-            What::AttemptEnded {
-                call,
-                outcome: Outcome::Failed { .. },
-            } => {
+            What::AttemptEnded { call, .. } if is_definite => {
                 known.remove(&call.slot());
             }
             _ => {}
         }
     }
     None
+}
+
+/// Slots with a call that may have acted and that its tool has not answered since.
+#[derive(Default)]
+struct Settling(BTreeSet<Slot>);
+
+impl Settling {
+    /// Whether this is a failure of an attempt that says something of the calls before it.
+    fn saw(&mut self, event: &Event) -> bool {
+        let What::AttemptEnded { call, outcome } = &event.what else {
+            return false;
+        };
+        let slot = call.slot();
+        match outcome {
+            Outcome::Unknown(_) => {
+                self.0.insert(slot);
+                false
+            }
+            Outcome::Returned(_) | Outcome::Asks(_) => {
+                self.0.remove(&slot);
+                false
+            }
+            Outcome::Failed { failure, .. } => {
+                let is_told = matches!(failure.code, Code::ToolError | Code::ToolArguments);
+                let is_definite = is_told || !self.0.contains(&slot);
+                if is_definite {
+                    self.0.remove(&slot);
+                }
+                is_definite
+            }
+        }
+    }
 }
 
 /// No more steps of a run and no more items of a loop are open than allowed.
@@ -351,11 +383,10 @@ fn aborts(scenario: &Scenario, events: &[Event]) -> Option<String> {
 /// No slot fails more often than its policy allows.
 fn retries(scenario: &Scenario, events: &[Event]) -> Option<String> {
     let mut failures: BTreeMap<Slot, u32> = BTreeMap::new();
+    let mut settling = Settling::default();
     for event in events {
-        if let What::AttemptEnded {
-            call,
-            outcome: Outcome::Failed { .. },
-        } = &event.what
+        if settling.saw(event)
+            && let What::AttemptEnded { call, .. } = &event.what
         {
             *failures.entry(call.slot()).or_default() += 1;
         }

@@ -1,6 +1,13 @@
 //! Sessions of handshake clients over HTTP: how many there may be, whose each is, and how they end.
 //! What is said within a session is up to `rmcp`.
 
+mod line;
+mod stream;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
 use crate::admit::{refuse, sole};
 use crate::auth::Principal;
 use crate::options::HttpOptions;
@@ -9,46 +16,43 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, Method, StatusCode};
 use onecall_mcp::{Revision, RpcError, code, name};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use table::Table;
 
 /// The sessions of one face.
 #[derive(Debug)]
 pub(crate) struct Handshakes {
-    pub(crate) manager: Arc<LocalSessionManager>,
+    pub(crate) table: Arc<Table>,
     max: usize,
     owners: Mutex<HashMap<String, Principal>>,
 }
 
 impl Handshakes {
     pub(crate) fn new(options: &HttpOptions) -> Self {
-        let mut manager = LocalSessionManager::default();
-        manager.session_config.keep_alive = Some(options.session_idle);
         Self {
-            manager: Arc::new(manager),
+            table: Arc::new(Table::new(options.session_idle)),
             max: options.sessions_max,
             owners: Mutex::default(),
         }
     }
 
-    async fn is_full(&self) -> bool {
-        self.manager.sessions.read().await.len() >= self.max
+    fn is_full(&self) -> bool {
+        self.table.len() >= self.max
     }
 
     /// To everybody but its owner a session does not exist.
-    async fn is_open_to(&self, session: &str, principal: &Principal) -> bool {
+    fn is_open_to(&self, session: &str, principal: &Principal) -> bool {
         let is_owner = self.lock().get(session) == Some(principal);
-        is_owner && self.manager.sessions.read().await.contains_key(session)
+        is_owner && self.table.contains(session)
     }
 
     /// Remembers whose a fresh session is, and forgets those that have ended.
-    async fn opened(&self, session: &str, principal: Principal) {
-        let sessions = self.manager.sessions.read().await;
+    fn opened(&self, session: &str, principal: Principal) {
         let mut owners = self.lock();
         owners.insert(session.to_owned(), principal);
-        if owners.len() > sessions.len().saturating_mul(2).max(self.max / 8) {
-            owners.retain(|session, _| sessions.contains_key(session.as_str()));
+        if owners.len() > self.table.len().saturating_mul(2).max(self.max / 8) {
+            owners.retain(|session, _| self.table.contains(session));
         }
     }
 
@@ -74,11 +78,11 @@ pub(crate) async fn session(
     };
     let principal = Principal::of(request.extensions());
     match session {
-        Some(session) if !handshakes.is_open_to(session, &principal).await => {
+        Some(session) if !handshakes.is_open_to(session, &principal) => {
             let text = "there is no such session; open one with `initialize`";
             return refused(StatusCode::NOT_FOUND, text);
         }
-        None if request.method() == Method::POST && handshakes.is_full().await => {
+        None if request.method() == Method::POST && handshakes.is_full() => {
             let max = handshakes.max;
             let text = format!("there are {max} sessions already; close one or come back later");
             return refused(StatusCode::SERVICE_UNAVAILABLE, text);
@@ -90,7 +94,7 @@ pub(crate) async fn session(
     if let Some(opened) = response.headers().get(name::SESSION)
         && let Ok(opened) = opened.to_str()
     {
-        handshakes.opened(opened, principal).await;
+        handshakes.opened(opened, principal);
     }
     // Clients take 200 and 204 as a session that has ended, and complain about 202.
     if is_end && response.status() == StatusCode::ACCEPTED {

@@ -152,8 +152,8 @@ fn face(
         .with_max_request_body_bytes(options.body_bytes_max)
         .with_cancellation_token(streams);
     let handler = Handler::new(Arc::clone(shared));
-    let manager = Arc::clone(&handshakes.manager);
-    let service = StreamableHttpService::new(move || Ok(handler.fresh()), manager, config);
+    let table = Arc::clone(&handshakes.table);
+    let service = StreamableHttpService::new(move || Ok(handler.fresh()), table, config);
     let message = from_fn_with_state((Arc::clone(shared), options.body_bytes_max), admit::message);
     let session = from_fn_with_state(handshakes, handshake::session);
     let mcp = any_service(service)

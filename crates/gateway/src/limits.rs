@@ -82,6 +82,18 @@ pub(crate) const SESSIONS_MAX: usize = 1_000;
 /// theirs.
 pub(crate) const SESSION_IDLE: Duration = Duration::from_mins(30);
 
+/// Limit: messages of a session that wait for its handler, and events of one of its streams that wait to be read.
+pub(crate) const EVENTS_AHEAD_MAX: usize = 16;
+
+/// Limit: events of one stream that are kept for a client that comes back for them.
+pub(crate) const EVENTS_KEPT_MAX: usize = 16;
+
+/// Limit: streams of one session beside those that it is told things on.
+pub(crate) const IDLE_STREAMS_MAX: usize = 32;
+
+/// How long a client is asked to wait before it comes back for a stream that it has lost.
+pub(crate) const STREAM_RETRY: Duration = Duration::from_secs(3);
+
 /// Limit: a filled-in form, in bytes.
 pub(crate) const FORM_BYTES_MAX: usize = 256 * 1024;
 

@@ -182,6 +182,13 @@ impl Http {
         self.send(Method::GET, "/mcp", &headers, "").await
     }
 
+    /// A stream that was lost, behind the last event that was seen of it.
+    pub(crate) async fn get_from(&self, seen: &str) -> Answer {
+        let mut headers = vec![("accept", "text/event-stream"), ("last-event-id", seen)];
+        headers.extend(self.session_headers());
+        self.send(Method::GET, "/mcp", &headers, "").await
+    }
+
     pub(crate) fn last_id(&self) -> i64 {
         self.next_id
     }

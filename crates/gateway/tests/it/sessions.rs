@@ -116,3 +116,29 @@ async fn a_client_that_says_again_that_it_is_ready_is_one_session() {
     assert_eq!(status["sessions"], 1);
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_client_that_lost_the_stream_of_its_call_reads_on() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let mut lost = client
+        .legacy("tools/call", json!({ "name": "approve" }))
+        .await;
+    let question = lost.next().await.unwrap();
+    drop(lost);
+    // It has seen the event that opened the stream, and nothing of the question.
+    let mut stream = client.get_from("0/0").await;
+    assert_eq!(stream.next().await.unwrap(), question);
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    client.respond(&question["id"], &answer).await;
+    let response = stream.next().await.unwrap();
+    assert_eq!(response["id"], client.last_id());
+    assert_eq!(response["result"]["structuredContent"], answer);
+    assert!(stream.next().await.is_none());
+    // What is answered cannot be read again, and a stream that says nothing is not opened for it.
+    assert!(client.get_from("0/0").await.next().await.is_none());
+    world.end().await;
+}

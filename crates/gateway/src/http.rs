@@ -10,6 +10,7 @@ use crate::{answer_page, connections, observe};
 use axum::Router;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{any_service, get};
+use futures::future::BoxFuture;
 use onecall_runtime::runtime::Runtime;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
@@ -42,11 +43,32 @@ impl Mount {
 pub const RESERVED_PATHS: [&str; 3] = ["health", "readyz", ".well-known"];
 
 /// Serves until `stop` is cancelled. `ready` is told the bound address before the first request is taken.
-pub async fn serve_http(
+pub fn serve_http(
     mounts: Vec<Mount>,
     options: HttpOptions,
     stop: CancellationToken,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(SocketAddr) + Send + 'static,
+) -> BoxFuture<'static, Result<(), ServeError>> {
+    serving(mounts, options, stop, Box::new(ready))
+}
+
+/// A future that is boxed here is compiled here. One that is not would be compiled again in the crate that waits for
+/// it, with all that it is made of, and the program would carry both.
+#[inline(never)]
+fn serving(
+    mounts: Vec<Mount>,
+    options: HttpOptions,
+    stop: CancellationToken,
+    ready: Box<dyn FnOnce(SocketAddr) + Send>,
+) -> BoxFuture<'static, Result<(), ServeError>> {
+    Box::pin(serve(mounts, options, stop, ready))
+}
+
+async fn serve(
+    mounts: Vec<Mount>,
+    options: HttpOptions,
+    stop: CancellationToken,
+    ready: Box<dyn FnOnce(SocketAddr) + Send>,
 ) -> Result<(), ServeError> {
     let is_guarded = mounts.iter().all(|mount| mount.access.is_some());
     let listener = bind(&options, is_guarded).await?;

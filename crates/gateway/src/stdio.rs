@@ -5,6 +5,7 @@ use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
+use futures::future::BoxFuture;
 use onecall_mcp::{
     Incoming, Line, Lines, RpcError, ShapeError, code, message_text, parse, response_error,
 };
@@ -22,14 +23,17 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled.
-pub async fn serve_stdio(
+///
+/// Boxed here, so that it is compiled here alone; see `serve_http`.
+#[inline(never)]
+pub fn serve_stdio(
     runtime: Runtime,
     options: StdioOptions,
     stop: CancellationToken,
-) -> Result<(), ServeError> {
+) -> BoxFuture<'static, Result<(), ServeError>> {
     let input = Box::new(tokio::io::stdin());
     let output = Box::new(tokio::io::stdout());
-    serve_lines(runtime, options, stop, input, output).await
+    Box::pin(serve_lines(runtime, options, stop, input, output))
 }
 
 /// Serves one client over any pair of byte streams.

@@ -24,6 +24,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Calls of one round, and rounds of each kind by turns; the round with the least CPU counts.
 const CALLS: usize = 4_000;
 const ROUNDS: usize = 7;

@@ -42,6 +42,8 @@ pub(crate) async fn serve(
     let threads = if threads.is_empty() { &here } else { threads };
     let places: Vec<Place> = threads.iter().cloned().map(Place::new).collect();
     let connections = TaskTracker::new();
+    // Its handlers become routes once, and not anew for every request.
+    let router = router.with_state(());
     loop {
         let (stream, _) = tokio::select! {
             accepted = Listener::accept(&mut listener) => accepted,

@@ -13,6 +13,10 @@ use std::process::ExitCode;
 use table::Table;
 use tokio::runtime::{Builder, Runtime};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Failed = Box<dyn Error + Send + Sync>;
 type Done = Result<(), Failed>;
 type Part = fn(&mut Table) -> Done;

@@ -3,6 +3,7 @@
 
 use crate::auth::Access;
 use crate::direct::Direct;
+use crate::handshake::Negotiated;
 use crate::http::Mount;
 use crate::limits::REFUSAL_BYTES_MAX;
 use crate::options::HttpOptions;
@@ -185,6 +186,7 @@ async fn admitted(
         Ok(incoming) => incoming,
         Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
     };
+    let mut negotiated = None;
     let body = match incoming {
         Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
             let error = RpcError::method_not_found(&method);
@@ -207,6 +209,11 @@ async fn admitted(
             }
             Bytes::from(stand_in)
         }
+        Incoming::Request { method, params, .. } if method == method::INITIALIZE => {
+            let asked = params["protocolVersion"].as_str();
+            negotiated = Some(Negotiated(Revision::negotiate(asked)));
+            bytes
+        }
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
             bytes
         }
@@ -214,7 +221,11 @@ async fn admitted(
     parts
         .headers
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    next.run(Request::from_parts(parts, Body::from(body))).await
+    let mut response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    if let Some(negotiated) = negotiated {
+        response.extensions_mut().insert(negotiated);
+    }
+    response
 }
 
 fn unread(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {

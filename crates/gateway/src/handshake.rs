@@ -11,6 +11,7 @@ mod tests;
 use crate::admit::{refuse, sole};
 use crate::auth::Principal;
 use crate::options::HttpOptions;
+use crate::priming;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -25,15 +26,26 @@ use table::Table;
 pub(crate) struct Handshakes {
     pub(crate) table: Arc<Table>,
     max: usize,
-    owners: Mutex<HashMap<String, Principal>>,
+    opened: Mutex<HashMap<String, Opened>>,
 }
+
+/// A session, as far as it matters before its requests are read.
+#[derive(Debug)]
+struct Opened {
+    owner: Principal,
+    revision: Revision,
+}
+
+/// Put beside the answer to `initialize`: the revision that the session speaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Negotiated(pub(crate) Revision);
 
 impl Handshakes {
     pub(crate) fn new(options: &HttpOptions) -> Self {
         Self {
             table: Arc::new(Table::new(options.session_idle)),
             max: options.sessions_max,
-            owners: Mutex::default(),
+            opened: Mutex::default(),
         }
     }
 
@@ -41,23 +53,27 @@ impl Handshakes {
         self.table.len() >= self.max
     }
 
-    /// To everybody but its owner a session does not exist.
-    fn is_open_to(&self, session: &str, principal: &Principal) -> bool {
-        let is_owner = self.lock().get(session) == Some(principal);
-        is_owner && self.table.contains(session)
+    /// The revision of a session; to everybody but its owner it does not exist.
+    fn revision(&self, session: &str, principal: &Principal) -> Option<Revision> {
+        let revision = self
+            .lock()
+            .get(session)
+            .filter(|opened| opened.owner == *principal)
+            .map(|opened| opened.revision)?;
+        self.table.contains(session).then_some(revision)
     }
 
     /// Remembers whose a fresh session is, and forgets those that have ended.
-    fn opened(&self, session: &str, principal: Principal) {
-        let mut owners = self.lock();
-        owners.insert(session.to_owned(), principal);
-        if owners.len() > self.table.len().saturating_mul(2).max(self.max / 8) {
-            owners.retain(|session, _| self.table.contains(session));
+    fn opened(&self, session: &str, fresh: Opened) {
+        let mut opened = self.lock();
+        opened.insert(session.to_owned(), fresh);
+        if opened.len() > self.table.len().saturating_mul(2).max(self.max / 8) {
+            opened.retain(|session, _| self.table.contains(session));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Principal>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Opened>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,31 +92,42 @@ pub(crate) async fn session(
         let text = format!("more than one `{}` header", name::SESSION);
         return refused(StatusCode::BAD_REQUEST, text);
     };
-    let principal = Principal::of(request.extensions());
+    let owner = Principal::of(request.extensions());
+    let mut revision = Revision::LEGACY;
     match session {
-        Some(session) if !handshakes.is_open_to(session, &principal) => {
-            let text = "there is no such session; open one with `initialize`";
-            return refused(StatusCode::NOT_FOUND, text);
-        }
+        Some(session) => match handshakes.revision(session, &owner) {
+            Some(known) => revision = known,
+            None => {
+                let text = "there is no such session; open one with `initialize`";
+                return refused(StatusCode::NOT_FOUND, text);
+            }
+        },
         None if request.method() == Method::POST && handshakes.is_full() => {
             let max = handshakes.max;
             let text = format!("there are {max} sessions already; close one or come back later");
             return refused(StatusCode::SERVICE_UNAVAILABLE, text);
         }
-        Some(_) | None => {}
+        None => {}
     }
     let is_end = request.method() == Method::DELETE;
     let response = next.run(request).await;
-    if let Some(opened) = response.headers().get(name::SESSION)
-        && let Ok(opened) = opened.to_str()
+    if let Some(Negotiated(negotiated)) = response.extensions().get() {
+        revision = *negotiated;
+    }
+    if let Some(session) = response.headers().get(name::SESSION)
+        && let Ok(session) = session.to_str()
     {
-        handshakes.opened(opened, principal);
+        let fresh = Opened { owner, revision };
+        handshakes.opened(session, fresh);
     }
     // Clients take 200 and 204 as a session that has ended, and complain about 202.
     if is_end && response.status() == StatusCode::ACCEPTED {
         return StatusCode::NO_CONTENT.into_response();
     }
-    response
+    if priming::is_known(revision) {
+        return response;
+    }
+    priming::without(response)
 }
 
 fn is_modern(headers: &HeaderMap) -> bool {

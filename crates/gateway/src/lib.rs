@@ -27,6 +27,7 @@ mod offers;
 mod options;
 mod page;
 mod passing;
+mod priming;
 mod progress;
 mod raw;
 mod result_tool;

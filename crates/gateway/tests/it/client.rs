@@ -206,6 +206,13 @@ impl Answer {
         String::from_utf8(body.to_vec()).unwrap()
     }
 
+    /// The first event of a stream, as it came.
+    pub(crate) async fn first_event(&mut self) -> String {
+        let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
+        let frame = frame.expect("an event in time").unwrap().unwrap();
+        String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
+    }
+
     /// The next message of a stream; `None` at its end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {

@@ -25,6 +25,36 @@ async fn every_handshake_revision_opens_a_session() {
     world.end().await;
 }
 
+/// The event that lets a client take a stream up again came with 2025-11-25; older clients cannot read it.
+#[tokio::test]
+async fn only_clients_that_know_it_get_an_empty_event_first() {
+    let world = World::start().await;
+    let revisions = [
+        ("2025-03-26", false),
+        ("2025-06-18", false),
+        ("2025-11-25", true),
+    ];
+    for (revision, knows_it) in revisions {
+        let mut client = Http::new(world.address);
+        let params = json!({ "protocolVersion": revision, "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        let opened = client.legacy("initialize", params).await.text().await;
+        assert_eq!(opened.contains("retry:"), knows_it, "{opened}");
+        client.initialize(revision, json!({})).await;
+        for method in ["tools/list", "ping"] {
+            let answer = client.legacy(method, json!({})).await.text().await;
+            assert_eq!(answer.contains("retry:"), knows_it, "{answer}");
+            assert_eq!(answer.matches("data: {").count(), 1, "{answer}");
+        }
+        let mut stream = client.get().await;
+        let call = json!({ "name": "demo_toggle" });
+        client.legacy_result("tools/call", call).await;
+        let first = stream.first_event().await;
+        assert_eq!(first.contains("retry:"), knows_it, "{first}");
+    }
+    world.end().await;
+}
+
 #[tokio::test]
 async fn structured_content_is_an_object_for_them() {
     let world = World::start().await;

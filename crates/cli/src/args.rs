@@ -11,6 +11,7 @@ use crate::command::runs;
 use crate::files::FileArgs;
 use crate::token::TokenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use onecall_config::settings::Reach;
 use std::path::PathBuf;
 
 /// Many tools, one call: publish workflows over MCP tools as tools of their own.
@@ -167,7 +168,7 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall serve --demo\n  onecall serve onecall.yaml workflows/\n  onecall serve vmcp.yaml --backend github=https://example.com/mcp\n  onecall serve . --stdio\n  onecall serve . --mcp-config ~/.cursor/mcp.json --ephemeral"
+    after_help = "Examples:\n  onecall serve --demo\n  onecall serve onecall.yaml workflows/\n  onecall serve vmcp.yaml --backend github=https://example.com/mcp\n  onecall serve . --stdio\n  onecall serve . --mcp-config ~/.cursor/mcp.json --ephemeral\n  onecall serve onecall.yaml --host 0.0.0.0 --public-url https://tools.example.com"
 )]
 pub(crate) struct ServeArgs {
     /// Files or directories with backends and workflows
@@ -186,6 +187,12 @@ pub(crate) struct ServeArgs {
     /// Serve beyond loopback without authentication
     #[arg(long)]
     pub(crate) allow_anonymous: bool,
+    /// Let clients in that call this server by this name; may be repeated
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = host, conflicts_with = "stdio")]
+    pub(crate) allow_hosts: Vec<String>,
+    /// Where clients and people find this server, such as `https://tools.example.com`
+    #[arg(long, value_name = "URL", value_parser = public_url, conflicts_with = "stdio")]
+    pub(crate) public_url: Option<String>,
     #[command(flatten)]
     pub(crate) files: FileArgs,
     #[command(flatten)]
@@ -423,6 +430,18 @@ pub(crate) enum SchemaKind {
     Resources,
     /// Workflow files
     Workflow,
+}
+
+fn host(word: &str) -> Result<String, String> {
+    if Reach::is_host(word) {
+        return Ok(word.to_owned());
+    }
+    Err("give the name alone, such as `tools.example.com`".to_owned())
+}
+
+fn public_url(word: &str) -> Result<String, String> {
+    let base = Reach::base_of(word);
+    base.ok_or_else(|| "give a URL such as `https://tools.example.com`".to_owned())
 }
 
 /// A word behind `--trace` that is no place for a trace is more likely the path or tool that was to follow.

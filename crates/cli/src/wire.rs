@@ -1,6 +1,6 @@
 //! Settings become the options of each crate; files, environment, store and signals are met here only.
 
-use crate::args::StoreArgs;
+use crate::args::{ServeArgs, StoreArgs};
 use crate::exit::usage;
 use crate::token::TokenArgs;
 use crate::{access, print};
@@ -251,6 +251,15 @@ pub(crate) fn limit(options: &mut HttpOptions, settings: &Settings) {
     options.body_bytes_max = limits.body_bytes.unwrap_or(options.body_bytes_max);
     options.sessions_max = limits.sessions.unwrap_or(options.sessions_max);
     options.shown_bytes_max = limits.shown_bytes.unwrap_or(options.shown_bytes_max);
+}
+
+/// How clients reach that face: what the flags and the configuration say.
+pub(crate) fn reach(options: &mut HttpOptions, settings: &Settings, args: &ServeArgs) {
+    let stated = settings.reach.clone();
+    options.public_url = args.public_url.clone().or(stated.url);
+    options.allowed_hosts = stated.hosts;
+    options.allowed_hosts.extend(args.allow_hosts.clone());
+    options.allowed_origins = stated.origins;
 }
 
 /// What it says of the face over standard input and output.

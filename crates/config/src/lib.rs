@@ -12,6 +12,7 @@ mod limits;
 mod mcp_servers;
 mod onecall;
 mod portability;
+mod reach;
 mod read;
 mod resources;
 pub mod schema;

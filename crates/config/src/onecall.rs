@@ -2,7 +2,8 @@
 
 use crate::backend::Reader;
 use crate::limits::{PREFIX_CHARACTERS_MAX, RESULT_BYTES_MAX};
-use crate::settings::{Access, Backend, Compositions, Expose, Limits};
+use crate::reach;
+use crate::settings::{Access, Backend, Compositions, Expose, Limits, Reach};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -22,6 +23,7 @@ pub(crate) struct Onecall {
     pub(crate) prefix: Option<String>,
     /// Who may call.
     pub(crate) access: Option<Access>,
+    pub(crate) reach: Reach,
 }
 
 pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Onecall {
@@ -62,6 +64,9 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     }
     if let Some(own) = fields.optional_fields("auth", diagnostics) {
         read.access = Some(reader.access(own, diagnostics));
+    }
+    if let Some(own) = fields.optional_fields("server", diagnostics) {
+        read.reach = reach::read(own, diagnostics);
     }
     if let Some(own) = fields.optional_fields("names", diagnostics) {
         read.prefix = read_names(own, diagnostics);

@@ -7,7 +7,7 @@ use crate::onecall::{self, Onecall};
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Access, Backend, Compositions, Limits, Server, Settings};
+use crate::settings::{Access, Backend, Compositions, Limits, Reach, Server, Settings};
 use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;
@@ -296,6 +296,7 @@ struct Merged {
     workloads: Vec<Workloads>,
     /// Who may call any of the servers.
     access: Option<Access>,
+    reach: Reach,
 }
 
 impl Merged {
@@ -314,6 +315,7 @@ impl Merged {
             self.exposed = own.compositions;
         }
         self.readable.extend(own.environment);
+        self.reach.join(own.reach);
         if let Some(access) = own.access {
             access::join(&mut self.access, access, diagnostics);
         }
@@ -423,6 +425,7 @@ impl Merged {
             store: self.store,
             durability: self.durability,
             limits: self.limits,
+            reach: self.reach,
             ..Settings::default()
         };
         for built in self.unpublished {

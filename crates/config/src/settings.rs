@@ -21,6 +21,8 @@ pub struct Settings {
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
     pub limits: Limits,
+    /// How clients reach the servers.
+    pub reach: Reach,
     /// Definitions that no server publishes: they can be checked and shown, not called.
     pub unpublished: Vec<Workflow>,
     /// Compositions that are not published: they can be called by command and tested.
@@ -56,6 +58,17 @@ impl Settings {
     pub fn beside(&self) -> impl Iterator<Item = &Workflow> {
         self.unpublished.iter().chain(&self.compositions)
     }
+}
+
+/// By which names clients reach a server, and from which web pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where it is found, without `/mcp`.
+    pub url: Option<String>,
+    /// Further names that the `Host` header may hold.
+    pub hosts: Vec<String>,
+    /// Further values of the `Origin` header.
+    pub origins: Vec<String>,
 }
 
 /// Limits that the configuration changes; each crate has its own number for what is absent.

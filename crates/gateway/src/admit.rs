@@ -4,7 +4,7 @@
 use crate::auth::Access;
 use crate::direct::Direct;
 use crate::handshake::Negotiated;
-use crate::http::Mount;
+use crate::http::{Mount, PROBES};
 use crate::limits::REFUSAL_BYTES_MAX;
 use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
@@ -47,10 +47,18 @@ impl Gate {
         let accesses = mounts.iter().filter_map(|mount| mount.access.as_ref());
         let known = accesses.filter_map(Access::public_host);
         hosts.extend(known.map(|host| lower(&host)));
+        let mut origins: Vec<String> = options.allowed_origins.iter().map(lower).collect();
+        let public = options.public_url.as_ref();
+        if let Some(url) = public.and_then(|url| url.parse::<Uri>().ok())
+            && let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority())
+        {
+            hosts.push(authority.host().to_ascii_lowercase());
+            origins.push(lower(&format!("{scheme}://{authority}")));
+        }
         Self {
             is_loopback: address.ip().is_loopback(),
             hosts,
-            origins: options.allowed_origins.iter().map(lower).collect(),
+            origins,
         }
     }
 
@@ -83,12 +91,16 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Refuses callers that a web page of somebody else may have sent.
+/// Refuses callers that a web page of somebody else may have sent. Probes come by whatever name or address their
+/// sender knows, and learn nothing.
 pub(crate) async fn caller(
     State(gate): State<Arc<Gate>>,
     request: Request,
     next: Next,
 ) -> Response {
+    if PROBES.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
     match check_caller(&gate, request.headers(), request.uri()) {
         Ok(()) => next.run(request).await,
         Err((status, text)) => refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text)),

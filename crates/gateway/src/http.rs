@@ -42,6 +42,9 @@ impl Mount {
 /// Names that no mounted server may have, since the root answers under them.
 pub const RESERVED_PATHS: [&str; 3] = ["health", "readyz", ".well-known"];
 
+/// What answers for the whole process, whoever asks.
+pub(crate) const PROBES: [&str; 2] = ["/health", "/readyz"];
+
 /// Serves until `stop` is cancelled. `ready` is told the bound address before the first request is taken.
 pub fn serve_http(
     mounts: Vec<Mount>,
@@ -89,7 +92,8 @@ async fn serve(
             version: &options.version,
             patience: options.patience,
             shown_bytes_max: options.shown_bytes_max,
-            base: Some(format!("http://{address}{path}")),
+            base: Some(format!("{}{path}", options.base_url(address))),
+            is_base_stated: options.public_url.is_some(),
             access: access.clone(),
             stop: stop.clone(),
         };
@@ -112,7 +116,7 @@ async fn serve(
         changes.spawn(shared.sessions.clone().follow(runtime, stop.clone()));
         faces.push(shared);
     }
-    // Hosts and origins are checked for every path alike.
+    // Hosts and origins are checked for every path alike, probes aside.
     let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
     let served = connections::serve(listener, router, &options.threads, &stop);
@@ -157,8 +161,8 @@ async fn bind(options: &HttpOptions, is_guarded: bool) -> Result<TcpListener, Se
 /// What a process answers for all its servers.
 fn probes(stop: CancellationToken) -> Router {
     Router::new()
-        .route("/health", get(|| async { "ok\n" }))
-        .route("/readyz", get(observe::readiness))
+        .route(PROBES[0], get(|| async { "ok\n" }))
+        .route(PROBES[1], get(observe::readiness))
         .with_state(stop)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX, SHOWN_BYTES_MAX};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -15,6 +15,9 @@ pub struct HttpOptions {
     pub port: u16,
     /// Allows an address that other machines reach, without authentication.
     pub allow_anonymous: bool,
+    /// Where clients and people find it, without `/mcp`; unless given, where it listens. Its name and its pages are
+    /// allowed.
+    pub public_url: Option<String>,
     /// Further names that the `Host` header may hold; loopback names are always allowed.
     pub allowed_hosts: Vec<String>,
     /// Further values of the `Origin` header, such as `https://app.example.com`; loopback origins are always allowed.
@@ -42,6 +45,7 @@ impl HttpOptions {
             host: host.into(),
             port,
             allow_anonymous: false,
+            public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             version: version.into(),
@@ -53,6 +57,38 @@ impl HttpOptions {
             threads: Vec::new(),
         }
     }
+
+    /// Where clients and people find what listens at this address, without `/mcp`.
+    pub fn base_url(&self, address: SocketAddr) -> String {
+        match &self.public_url {
+            Some(url) => url.clone(),
+            None => format!("http://{}", callable(address)),
+        }
+    }
+}
+
+/// An address that stands for every interface cannot be called; the one by which this machine reaches others can.
+fn callable(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
+    }
+    let (any, other): (IpAddr, IpAddr) = match address {
+        SocketAddr::V4(_) => (
+            Ipv4Addr::UNSPECIFIED.into(),
+            Ipv4Addr::new(192, 0, 2, 1).into(),
+        ),
+        SocketAddr::V6(_) => {
+            let documented = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+            (Ipv6Addr::UNSPECIFIED.into(), documented.into())
+        }
+    };
+    // Nothing is sent: the system only says which interface it would take.
+    let outward = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((other, 9))?;
+        socket.local_addr()
+    });
+    let ip = outward.map_or_else(|_| Ipv4Addr::LOCALHOST.into(), |own| own.ip());
+    SocketAddr::new(ip, address.port())
 }
 
 /// What callers show to be let in: one of the tokens, or one of the identity provider.

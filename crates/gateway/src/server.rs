@@ -67,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) shown_bytes_max: usize,
     /// Where the answer page is served, if it is.
     base: Option<String>,
+    /// The files or flags say where that is.
+    is_base_stated: bool,
     /// Who may call, where callers are asked.
     pub(crate) access: Option<Access>,
     pub(crate) counts: Counts,
@@ -82,6 +84,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) patience: Duration,
     pub(crate) shown_bytes_max: usize,
     pub(crate) base: Option<String>,
+    pub(crate) is_base_stated: bool,
     pub(crate) access: Option<Access>,
     pub(crate) stop: CancellationToken,
 }
@@ -100,6 +103,7 @@ impl Shared {
             patience: setup.patience,
             shown_bytes_max: setup.shown_bytes_max,
             base: setup.base,
+            is_base_stated: setup.is_base_stated,
             access: setup.access,
             counts: Counts::default(),
             held: Arc::default(),
@@ -110,6 +114,9 @@ impl Shared {
     /// Where people open the answer page: where the server is known to be, else where it listens.
     pub(crate) fn base(&self) -> Option<String> {
         let base = self.base.as_ref()?;
+        if self.is_base_stated {
+            return Some(base.clone());
+        }
         let public = self.access.as_ref().and_then(Access::public_base);
         Some(public.unwrap_or_else(|| base.clone()))
     }

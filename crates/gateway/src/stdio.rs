@@ -50,6 +50,7 @@ pub async fn serve_lines(
         patience: options.patience,
         shown_bytes_max: options.shown_bytes_max,
         base: None,
+        is_base_stated: false,
         access: None,
         stop,
     };

@@ -71,9 +71,10 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
             options.allow_anonymous = args.allow_anonymous;
             options.threads = threads.handles();
             wire::limit(&mut options, &settings);
-            let told = mounts.clone();
+            wire::reach(&mut options, &settings, &args);
+            let (told, place) = (mounts.clone(), options.clone());
             let ready = move |address| {
-                tokio::spawn(announce(told, address, origins));
+                tokio::spawn(announce(told, place, address, origins));
             };
             serve_http(mounts.clone(), options, stop, ready).await
         }
@@ -123,12 +124,13 @@ fn mount_path(name: &str) -> anyhow::Result<String> {
 }
 
 /// Says what is published, from where, at which URL, and what to paste into a client.
-async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
+async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr, origins: Origins) {
+    let base = options.base_url(address);
     let mut entries = Vec::new();
     let mut has_colon = false;
     for mount in &mounts {
         let Mount { runtime, path, .. } = mount;
-        let url = format!("http://{address}{path}/mcp");
+        let url = format!("{base}{path}/mcp");
         let published = runtime.settled().await;
         has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
         for line in tool_lines(&published, &origins) {
@@ -153,6 +155,11 @@ async fn announce(mounts: Vec<Mount>, address: SocketAddr, origins: Origins) {
     if has_colon {
         print::out(
             "names with a colon are refused by some desktop hosts, with the whole list; `names: {prefix: workflow_}` avoids it, and both spellings can be called",
+        );
+    }
+    if address.ip().is_unspecified() && options.public_url.is_none() {
+        print::out(
+            "clients call it by address; `--public-url URL` says where else it is found, `--allow-host NAME` lets another name in",
         );
     }
     print::out("client configuration:");

@@ -128,8 +128,26 @@ fn other_machines_are_served_only_if_callers_are_asked_or_need_not_be() {
 
     settle(home.path(), LISTED);
     let (_server, url) = serving(at(home.path(), &words));
-    let url = url.replace("0.0.0.0", "127.0.0.1");
+    // What is printed can be called.
+    assert!(!url.contains("0.0.0.0"), "{url}");
     assert_eq!(shown(&url, None).status, 401);
+}
+
+#[test]
+fn a_public_url_is_printed_and_lets_its_name_in() {
+    let home = tempfile::tempdir().unwrap();
+    let stated = "server: {url: 'http://other.example', hosts: [inside.example]}\n";
+    settle(home.path(), stated);
+    let public = "http://tools.example/team/mcp";
+    let words = ["serve", ".", "--port", "0", "--public-url", public];
+    let (server, url) = serving(at(home.path(), &words));
+    assert_eq!(url, public);
+    server.line(|line| line.contains("\"url\": \"http://tools.example/team/mcp\""));
+    let unfit = ["serve", ".", "--public-url", "tools.example"];
+    assert_eq!(ran(home.path(), &unfit).code, Some(2));
+    settle(home.path(), "server: {hosts: ['http://inside.example']}\n");
+    let refused = ran(home.path(), &["check", "."]);
+    assert!(refused.err.contains("WF620"), "{refused:?}");
 }
 
 #[test]

@@ -26,6 +26,15 @@ pub(super) const PARTS: &[Part] = &[
             acts("names", One("names")),
             acts("limits", One("limits")),
             acts("auth", One("auth")),
+            acts("server", One("server")),
+        ],
+    ),
+    plain(
+        "server",
+        &[
+            acts("url", Text),
+            acts("hosts", Texts),
+            acts("origins", Texts),
         ],
     ),
     plain(

@@ -18,7 +18,7 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         return text;
     };
     let _ = write!(text, "{:?}{:?}", settings.store, settings.durability);
-    let _ = write!(text, "{:?}", settings.limits);
+    let _ = write!(text, "{:?}{:?}", settings.limits, settings.reach);
     for workflow in &settings.compositions {
         text.push_str(&onecall_workflow::print::print(workflow));
     }
@@ -132,6 +132,7 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "templates"
         | "names"
         | "limits"
+        | "server"
         | "backend of onecall.yaml"
         | "auth of a backend"
         | "auth"

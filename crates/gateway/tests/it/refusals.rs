@@ -32,8 +32,13 @@ async fn callers_from_elsewhere_are_refused_on_every_path() {
         (("origin", "http://localhost:6274"), StatusCode::OK),
     ];
     for (header, status) in cases {
-        let answer = client.send(Method::GET, "/health", &[header], "").await;
+        let answer = client.send(Method::GET, "/status", &[header], "").await;
         assert_eq!(answer.status, status, "{header:?}");
+        // Probes come by whatever name their sender knows.
+        for probe in ["/health", "/readyz"] {
+            let answer = client.send(Method::GET, probe, &[header], "").await;
+            assert_eq!(answer.status, StatusCode::OK, "{probe} {header:?}");
+        }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
         let answer = client.post(&[header], &body).await;
         if status != StatusCode::OK {
@@ -44,9 +49,51 @@ async fn callers_from_elsewhere_are_refused_on_every_path() {
         ("origin", "http://localhost"),
         ("origin", "http://localhost"),
     ];
-    let answer = client.send(Method::GET, "/health", &twice, "").await;
+    let answer = client.send(Method::GET, "/status", &twice, "").await;
     assert_eq!(answer.status, StatusCode::FORBIDDEN);
     world.end().await;
+}
+
+#[tokio::test]
+async fn a_public_url_lets_in_its_name_and_its_pages_and_is_where_links_lead() {
+    let world = World::start_with(|options| {
+        options.public_url = Some("https://Tools.example:8443/team".to_owned());
+        options.allowed_hosts = vec!["inside.example".to_owned()];
+    })
+    .await;
+    let mut client = Http::new(world.address);
+    let cases = [
+        (("host", "tools.example:8443"), StatusCode::OK),
+        (("host", "tools.example"), StatusCode::OK),
+        (("host", "inside.example:4483"), StatusCode::OK),
+        (("host", "outside.example"), StatusCode::FORBIDDEN),
+        (("origin", "https://tools.example:8443"), StatusCode::OK),
+        (
+            ("origin", "http://tools.example:8443"),
+            StatusCode::FORBIDDEN,
+        ),
+    ];
+    for (header, status) in cases {
+        let answer = client.send(Method::GET, "/status", &[header], "").await;
+        assert_eq!(answer.status, status, "{header:?}");
+    }
+    let call = json!({ "name": "approve" });
+    let result = client.modern_result("tools/call", call).await;
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.contains(" https://Tools.example:8443/team/answer/"),
+        "{text}"
+    );
+    world.end().await;
+}
+
+#[test]
+fn an_address_of_every_interface_is_shown_as_one_that_can_be_called() {
+    let options = HttpOptions::new("0.0.0.0", 4483, "1");
+    let url = options.base_url("0.0.0.0:4483".parse().unwrap());
+    assert!(!url.contains("0.0.0.0") && url.ends_with(":4483"), "{url}");
+    let url = options.base_url("127.0.0.1:1".parse().unwrap());
+    assert_eq!(url, "http://127.0.0.1:1");
 }
 
 #[tokio::test]

@@ -250,6 +250,10 @@ pub(crate) fn limit(options: &mut HttpOptions, settings: &Settings) {
     let limits = settings.limits;
     options.body_bytes_max = limits.body_bytes.unwrap_or(options.body_bytes_max);
     options.sessions_max = limits.sessions.unwrap_or(options.sessions_max);
+    options.session_idle = limits.session_idle.unwrap_or(options.session_idle);
+    options.requests_max = limits.requests.unwrap_or(options.requests_max);
+    options.connections_max = limits.connections.unwrap_or(options.connections_max);
+    options.patience = limits.patience.unwrap_or(options.patience);
     options.shown_bytes_max = limits.shown_bytes.unwrap_or(options.shown_bytes_max);
 }
 
@@ -265,6 +269,7 @@ pub(crate) fn reach(options: &mut HttpOptions, settings: &Settings, args: &Serve
 /// What it says of the face over standard input and output.
 pub(crate) fn limit_stdio(options: &mut StdioOptions, settings: &Settings) {
     let limits = settings.limits;
+    options.patience = limits.patience.unwrap_or(options.patience);
     options.shown_bytes_max = limits.shown_bytes.unwrap_or(options.shown_bytes_max);
 }
 

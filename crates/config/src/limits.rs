@@ -14,3 +14,6 @@ pub(crate) const FLAGS_SHOWN_MAX: usize = 5;
 
 /// Limit: what may be counted before a backend counts as dead.
 pub(crate) const OPERATIONAL_COUNT_MAX: i64 = 1_000;
+
+/// Limit: the largest number of requests or connections that a file may allow.
+pub(crate) const REQUESTS_MAX: i64 = 1_000_000;

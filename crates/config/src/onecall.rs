@@ -1,9 +1,10 @@
 //! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
 
 use crate::backend::Reader;
-use crate::limits::{PREFIX_CHARACTERS_MAX, RESULT_BYTES_MAX};
+use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
 use crate::reach;
 use crate::settings::{Access, Backend, Compositions, Expose, Limits, Reach};
+use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
@@ -105,6 +106,12 @@ fn prefix_fault(prefix: &Text) -> Option<Diagnostic> {
 }
 
 fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits {
+    let mut time = |key| {
+        let stated = read_duration(&mut fields, key, diagnostics)?.value;
+        // As everywhere, nothing means the usual.
+        (!stated.is_zero()).then_some(stated)
+    };
+    let (session_idle, patience) = (time("session_idle"), time("patience"));
     let mut read = |key, most| {
         let stated = fields.optional_integer(key, 1..=most, diagnostics)?;
         usize::try_from(stated.value).ok()
@@ -115,6 +122,10 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
         argument_bytes: read("argument_bytes", i64::MAX),
         body_bytes: read("body_bytes", i64::MAX),
         sessions: read("sessions", i64::MAX),
+        requests: read("requests", REQUESTS_MAX),
+        connections: read("connections", REQUESTS_MAX),
+        session_idle,
+        patience,
         result_bytes: read("result_bytes", RESULT_BYTES_MAX),
         text_bytes: read("text_bytes", i64::MAX),
         run_bytes: read("run_bytes", i64::MAX),

@@ -84,6 +84,14 @@ pub struct Limits {
     pub body_bytes: Option<usize>,
     /// Sessions of handshake clients.
     pub sessions: Option<usize>,
+    /// Requests that are worked on at once.
+    pub requests: Option<usize>,
+    /// Open connections.
+    pub connections: Option<usize>,
+    /// How long a session of a handshake client may be silent.
+    pub session_idle: Option<Duration>,
+    /// How long a call waits for its run before it answers with a handle.
+    pub patience: Option<Duration>,
     /// Result of one call, in bytes of JSON.
     pub result_bytes: Option<usize>,
     /// Text that one expression makes.
@@ -107,6 +115,10 @@ impl Limits {
             argument_bytes: self.argument_bytes.or(other.argument_bytes),
             body_bytes: self.body_bytes.or(other.body_bytes),
             sessions: self.sessions.or(other.sessions),
+            requests: self.requests.or(other.requests),
+            connections: self.connections.or(other.connections),
+            session_idle: self.session_idle.or(other.session_idle),
+            patience: self.patience.or(other.patience),
             result_bytes: self.result_bytes.or(other.result_bytes),
             text_bytes: self.text_bytes.or(other.text_bytes),
             run_bytes: self.run_bytes.or(other.run_bytes),

@@ -5,7 +5,7 @@ use crate::auth::Access;
 use crate::direct::Direct;
 use crate::handshake::Negotiated;
 use crate::http::{Mount, PROBES};
-use crate::limits::REFUSAL_BYTES_MAX;
+use crate::limits::{REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
@@ -15,7 +15,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -29,6 +29,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Who may speak to this face.
@@ -133,9 +134,33 @@ fn check_caller(
     }
 }
 
+/// What messages of one face are taken in by.
+pub(crate) struct Intake {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) body_bytes_max: usize,
+    /// Room for requests, of all faces together.
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) requests_max: usize,
+}
+
+impl Intake {
+    /// A place among the requests that are worked on; listeners, which only hear of changes, take none.
+    fn place(&self, method: &str) -> Result<Option<OwnedSemaphorePermit>, RpcError> {
+        if method == method::LISTEN {
+            return Ok(None);
+        }
+        let place = Arc::clone(&self.requests).try_acquire_owned();
+        place.map(Some).map_err(|_| {
+            let max = self.requests_max;
+            let text = format!("{max} requests are being worked on already; try again in a moment");
+            RpcError::new(code::INTERNAL, text)
+        })
+    }
+}
+
 /// Reads the message of a POST, refuses what is none, and puts raw requests beside their stand-ins.
 pub(crate) async fn message(
-    State((shared, body_bytes_max)): State<(Arc<Shared>, usize)>,
+    State(intake): State<Arc<Intake>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -143,12 +168,14 @@ pub(crate) async fn message(
         return next.run(request).await;
     }
     // A request counts as being answered until the last byte of its answer is on its way.
-    let answering = shared.answering.token();
-    let response = admitted(&shared, body_bytes_max, request, next).await;
+    let answering = intake.shared.answering.token();
+    let mut place = None;
+    let response = admitted(&intake, request, &mut place, next).await;
     response.map(|body| {
         Body::new(Answering {
             body,
             _counted: answering,
+            _place: place,
         })
     })
 }
@@ -157,6 +184,7 @@ pub(crate) async fn message(
 struct Answering {
     body: Body,
     _counted: TaskTrackerToken,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl HttpBody for Answering {
@@ -180,11 +208,17 @@ impl HttpBody for Answering {
 }
 
 async fn admitted(
-    shared: &Arc<Shared>,
-    body_bytes_max: usize,
+    intake: &Intake,
     request: Request,
+    place: &mut Option<OwnedSemaphorePermit>,
     next: Next,
 ) -> Response {
+    let Intake {
+        shared,
+        body_bytes_max,
+        ..
+    } = intake;
+    let body_bytes_max = *body_bytes_max;
     let (mut parts, body) = request.into_parts();
     // A client that says how much it will send need not send it.
     if body.size_hint().lower() > body_bytes_max as u64 {
@@ -198,6 +232,12 @@ async fn admitted(
         Ok(incoming) => incoming,
         Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
     };
+    if let Incoming::Request { id, method, .. } = &incoming {
+        match intake.place(method) {
+            Ok(taken) => *place = taken,
+            Err(error) => return busy(Some(id), &error),
+        }
+    }
     let mut negotiated = None;
     let body = match incoming {
         Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
@@ -237,6 +277,13 @@ async fn admitted(
     if let Some(negotiated) = negotiated {
         response.extensions_mut().insert(negotiated);
     }
+    response
+}
+
+fn busy(id: Option<&RequestId>, error: &RpcError) -> Response {
+    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, id, error);
+    let soon = HeaderValue::from(RETRY_AFTER_SECONDS);
+    response.headers_mut().insert(RETRY_AFTER, soon);
     response
 }
 

@@ -2,6 +2,7 @@
 //! request starts (its run, the calls of its steps) stays on that thread too, so that nothing of a call has to wake
 //! another one.
 
+use crate::options::HttpOptions;
 use axum::Router;
 use axum::serve::Listener;
 use hyper::server::conn::http1;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,33 +24,45 @@ struct Place {
 }
 
 /// Counts a connection while it is open.
-struct Open(Arc<AtomicUsize>);
+struct Open {
+    of_place: Arc<AtomicUsize>,
+    _of_all: OwnedSemaphorePermit,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.of_place.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Serves connections until `stop` is cancelled and those that are open have ended. They are spread over the given
-/// runtimes; without any they are served where they are accepted.
+/// runtimes; without any they are served where they are accepted. Beyond the limit they wait to be accepted.
 pub(crate) async fn serve(
     mut listener: TcpListener,
     router: Router,
-    threads: &[Handle],
+    options: &HttpOptions,
     stop: &CancellationToken,
 ) {
     let here = [Handle::current()];
-    let threads = if threads.is_empty() { &here } else { threads };
+    let threads = match options.threads.as_slice() {
+        [] => &here,
+        threads => threads,
+    };
     let places: Vec<Place> = threads.iter().cloned().map(Place::new).collect();
+    let room = Arc::new(Semaphore::new(options.connections_max));
     let connections = TaskTracker::new();
     // Its handlers become routes once, and not anew for every request.
     let router = router.with_state(());
     loop {
-        let (stream, _) = tokio::select! {
-            accepted = Listener::accept(&mut listener) => accepted,
+        let accepted = async {
+            let counted = Arc::clone(&room).acquire_owned().await;
+            (counted, Listener::accept(&mut listener).await)
+        };
+        let (counted, (stream, _)) = tokio::select! {
+            accepted = accepted => accepted,
             () = stop.cancelled() => break,
         };
+        let Ok(counted) = counted else { break };
         // Answers are small; waiting to fill a packet would cost 40 ms.
         let _ = stream.set_nodelay(true);
         let least = places
@@ -56,7 +70,7 @@ pub(crate) async fn serve(
             .min_by_key(|place| place.open.load(Ordering::Relaxed));
         // A stream is heard of on the thread that registered it, so it is registered anew where it is served.
         if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
-            let work = connection(stream, place.opened(), router.clone(), stop.clone());
+            let work = connection(stream, place.opened(counted), router.clone(), stop.clone());
             connections.spawn_on(work, &place.runtime);
         }
     }
@@ -73,9 +87,12 @@ impl Place {
         }
     }
 
-    fn opened(&self) -> Open {
+    fn opened(&self, of_all: OwnedSemaphorePermit) -> Open {
         self.open.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(&self.open))
+        Open {
+            of_place: Arc::clone(&self.open),
+            _of_all: of_all,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The face over HTTP: `/mcp` in both eras, the answer page, what operators look at, and an orderly end.
 
-use crate::admit::{self, Gate};
+use crate::admit::{self, Gate, Intake};
 use crate::auth::{self, Access, Door};
 use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
@@ -16,6 +16,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +80,7 @@ async fn serve(
     let streams = CancellationToken::new();
     let mut router = probes(stop.clone());
     let gate = Arc::new(Gate::new(&options, address, &mounts));
+    let requests = Arc::new(Semaphore::new(options.requests_max));
     let mut faces = Vec::new();
     let mut changes = JoinSet::new();
     for mount in mounts {
@@ -98,8 +100,13 @@ async fn serve(
             stop: stop.clone(),
         };
         let shared = Arc::new(Shared::new(runtime.clone(), setup));
-        let handshakes = Arc::new(Handshakes::new(&options));
-        let mut own = face(&shared, handshakes, &options, streams.clone());
+        let intake = Arc::new(Intake {
+            shared: Arc::clone(&shared),
+            body_bytes_max: options.body_bytes_max,
+            requests: Arc::clone(&requests),
+            requests_max: options.requests_max,
+        });
+        let mut own = face(intake, &options, streams.clone());
         if let Some(access) = access {
             let door = Arc::new(Door {
                 access,
@@ -119,7 +126,7 @@ async fn serve(
     // Hosts and origins are checked for every path alike, probes aside.
     let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
-    let served = connections::serve(listener, router, &options.threads, &stop);
+    let served = connections::serve(listener, router, &options, &stop);
     let leaving = async {
         futures::future::join_all(faces.iter().map(|face| face.leave())).await;
         streams.cancel();
@@ -166,21 +173,18 @@ fn probes(stop: CancellationToken) -> Router {
         .with_state(stop)
 }
 
-fn face(
-    shared: &Arc<Shared>,
-    handshakes: Arc<Handshakes>,
-    options: &HttpOptions,
-    streams: CancellationToken,
-) -> Router {
+fn face(intake: Arc<Intake>, options: &HttpOptions, streams: CancellationToken) -> Router {
+    let shared = Arc::clone(&intake.shared);
+    let handshakes = Arc::new(Handshakes::new(options));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
         .with_max_request_body_bytes(options.body_bytes_max)
         .with_cancellation_token(streams);
-    let handler = Handler::new(Arc::clone(shared));
+    let handler = Handler::new(Arc::clone(&shared));
     let table = Arc::clone(&handshakes.table);
     let service = StreamableHttpService::new(move || Ok(handler.fresh()), table, config);
-    let message = from_fn_with_state((Arc::clone(shared), options.body_bytes_max), admit::message);
+    let message = from_fn_with_state(intake, admit::message);
     let session = from_fn_with_state(handshakes, handshake::session);
     let mcp = any_service(service)
         .layer(message)
@@ -189,7 +193,7 @@ fn face(
     Router::new()
         .route("/status", get(observe::status))
         .route("/metrics", get(observe::metrics))
-        .with_state(Arc::clone(shared))
+        .with_state(shared)
         .route("/mcp", mcp)
 }
 

@@ -5,6 +5,16 @@ use std::time::Duration;
 /// Limit: body of one HTTP request, in bytes, in every era, unless configured.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Limit: requests that are being worked on, of all clients together, unless configured. Streams that only tell of
+/// changes do not count.
+pub(crate) const REQUESTS_MAX: usize = 1_024;
+
+/// Limit: open connections, unless configured; further ones wait until one is closed.
+pub(crate) const CONNECTIONS_MAX: usize = 4_096;
+
+/// How soon a client that was refused for the number of requests may come back, in seconds.
+pub(crate) const RETRY_AFTER_SECONDS: u16 = 1;
+
 /// Limit: a refusal in plain text that is told as JSON, in bytes.
 pub(crate) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 

@@ -1,6 +1,9 @@
 //! What a face is served with, and why it may not be served.
 
-use crate::limits::{BODY_BYTES_MAX, PATIENCE, SESSION_IDLE, SESSIONS_MAX, SHOWN_BYTES_MAX};
+use crate::limits::{
+    BODY_BYTES_MAX, CONNECTIONS_MAX, PATIENCE, REQUESTS_MAX, SESSION_IDLE, SESSIONS_MAX,
+    SHOWN_BYTES_MAX,
+};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -30,6 +33,10 @@ pub struct HttpOptions {
     pub shown_bytes_max: usize,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
+    /// How many requests may be worked on at once.
+    pub requests_max: usize,
+    /// How many connections may be open.
+    pub connections_max: usize,
     /// How many sessions of handshake clients there may be.
     pub sessions_max: usize,
     /// How long such a session may be silent before it is closed.
@@ -52,6 +59,8 @@ impl HttpOptions {
             patience: PATIENCE,
             shown_bytes_max: SHOWN_BYTES_MAX,
             body_bytes_max: BODY_BYTES_MAX,
+            requests_max: REQUESTS_MAX,
+            connections_max: CONNECTIONS_MAX,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
             threads: Vec::new(),

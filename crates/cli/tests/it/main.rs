@@ -13,6 +13,7 @@ mod faults;
 mod guides;
 mod http;
 mod names;
+mod operating;
 mod publishing;
 mod reload;
 mod render;

@@ -4,7 +4,7 @@ use super::Shape::{
     Any, Choice, Duration, Flag, Many, Named, One, Pairs, Reference, References, Text, Texts, Whole,
 };
 use super::{Effect, Part, acts, free, key, needed, plain, refused, warned};
-use crate::limits::RESULT_BYTES_MAX;
+use crate::limits::{REQUESTS_MAX, RESULT_BYTES_MAX};
 
 /// How other programs spell the transports.
 const TRANSPORTS: &[&str] = &["stdio", "sse", "http", "streamable-http", "streamable_http"];
@@ -81,6 +81,10 @@ pub(super) const PARTS: &[Part] = &[
             acts("argument_bytes", Whole(1, i64::MAX)),
             acts("body_bytes", Whole(1, i64::MAX)),
             acts("sessions", Whole(1, i64::MAX)),
+            acts("session_idle", Duration),
+            acts("patience", Duration),
+            acts("requests", Whole(1, REQUESTS_MAX)),
+            acts("connections", Whole(1, REQUESTS_MAX)),
             acts("result_bytes", Whole(1, RESULT_BYTES_MAX)),
             acts("text_bytes", Whole(1, i64::MAX)),
             acts("run_bytes", Whole(1, i64::MAX)),

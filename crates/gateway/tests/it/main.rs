@@ -3,6 +3,7 @@
 
 mod access;
 mod backend_questions;
+mod busy;
 mod client;
 mod exchange;
 mod hostile;

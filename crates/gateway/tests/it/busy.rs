@@ -1,0 +1,63 @@
+//! More clients than there is room for: requests beyond the limit are refused in words, connections wait.
+
+use crate::client::Http;
+use crate::world::{PATIENCE, World};
+use http::{Method, StatusCode};
+use onecall_engine::journal::Phase;
+use serde_json::json;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn a_request_beyond_the_limit_is_told_to_come_back() {
+    let world = World::start_with(|options| options.requests_max = 1).await;
+    let mut listener = Http::new(world.address);
+    let wanted = json!({ "notifications": { "toolsListChanged": true } });
+    let mut heard = listener.modern("subscriptions/listen", wanted).await;
+    assert_eq!(heard.status, StatusCode::OK);
+    heard.next().await.unwrap();
+
+    let mut busy = Http::new(world.address);
+    busy.initialize("2025-11-25", json!({})).await;
+    let stream = busy.get().await;
+    let answer = busy
+        .legacy("tools/call", json!({ "name": "endless" }))
+        .await;
+    world.newest_comes_to("endless", Phase::Running).await;
+
+    let mut other = Http::new(world.address);
+    let mut refused = other.modern("tools/list", json!({})).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers["retry-after"], "1");
+    let told = refused.response().await;
+    assert_eq!(told["id"], other.last_id());
+    let text = told["error"]["message"].as_str().unwrap();
+    assert!(text.starts_with("1 requests are being worked on"), "{text}");
+    // What is no request gets through, so that the one that is worked on can be cancelled.
+    let cancelled = json!({ "requestId": busy.last_id() });
+    busy.notify("notifications/cancelled", cancelled).await;
+    world.newest_comes_to("endless", Phase::Cancelled).await;
+    drop(answer);
+    let free = async {
+        while other.modern("tools/list", json!({})).await.status != StatusCode::OK {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let free = tokio::time::timeout(PATIENCE, free).await;
+    free.expect("there is room again");
+    drop(stream);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_limit_waits_for_another_to_end() {
+    let world = World::start_with(|options| options.connections_max = 1).await;
+    let first = TcpStream::connect(world.address).await.unwrap();
+    let client = Http::new(world.address);
+    let mut asking = Box::pin(client.send(Method::GET, "/health", &[], ""));
+    let soon = tokio::time::timeout(Duration::from_millis(300), &mut asking).await;
+    assert!(soon.is_err(), "it was answered while another was open");
+    drop(first);
+    assert_eq!(asking.await.status, StatusCode::OK);
+    world.end().await;
+}

@@ -3,6 +3,7 @@
 
 use crate::fit;
 use indexmap::IndexMap;
+use onecall_engine::failure::Category;
 use onecall_mcp::{CallResult, Era, RpcError, code, meta};
 use serde::Serialize;
 use serde_json::Value;
@@ -32,6 +33,12 @@ impl Answer {
             Self::Ours(value) => value["isError"] == true,
             Self::Passed(result) => result.is_error(),
         }
+    }
+
+    /// Whether it is a handle: the run goes on, or waits for a person.
+    pub(crate) fn is_pending(&self) -> bool {
+        let category = Category::Pending.as_str();
+        matches!(self, Self::Ours(value) if value["_meta"][meta::ERROR]["category"] == category)
     }
 
     /// Whether it is a result of this type, such as `task`.

@@ -6,7 +6,7 @@ use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, connections, observe};
+use crate::{answer_page, connections, metrics, observe};
 use axum::Router;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{any_service, get};
@@ -192,7 +192,7 @@ fn face(intake: Arc<Intake>, options: &HttpOptions, streams: CancellationToken) 
         .layer(map_response(admit::in_json));
     Router::new()
         .route("/status", get(observe::status))
-        .route("/metrics", get(observe::metrics))
+        .route("/metrics", get(metrics::show))
         .with_state(shared)
         .route("/mcp", mcp)
 }

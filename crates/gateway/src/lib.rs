@@ -22,6 +22,7 @@ mod large;
 mod limits;
 mod listen;
 mod logging;
+mod metrics;
 mod observe;
 mod offers;
 mod options;

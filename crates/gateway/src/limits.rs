@@ -24,6 +24,12 @@ pub(crate) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Limit: lines read from or written to a stdio client ahead of the handler.
 pub(crate) const LINES_AHEAD_MAX: usize = 64;
 
+/// Limit: tools that are counted apart in the metrics.
+pub(crate) const TOOLS_COUNTED_MAX: usize = 500;
+
+/// Limit: characters of a name that are logged, where a client made it up.
+pub(crate) const NAME_LOGGED_MAX: usize = 64;
+
 /// Limit: entries of one page of a list.
 pub(crate) const PAGE_ENTRIES_MAX: usize = 500;
 

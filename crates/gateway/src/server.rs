@@ -6,9 +6,10 @@ use crate::auth::{Access, Principal};
 use crate::call::Caller;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
+use crate::limits::NAME_LOGGED_MAX;
 use crate::listen::{self, Watching};
 use crate::logging::Level;
-use crate::observe::Counts;
+use crate::metrics::{Counting, Counts, Outcome};
 use crate::raw::{Content, RawRequest};
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
@@ -111,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Where people open the answer page: where the server is known to be, else where it listens.
+    /// Where people open the answer page: where the server is said or known to be, else where it listens.
     pub(crate) fn base(&self) -> Option<String> {
         let base = self.base.as_ref()?;
         if self.is_base_stated {
@@ -287,8 +288,10 @@ pub(crate) async fn answered(
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
+            let tool = Tool::of(shared, &params);
+            let counting = shared.counts.begin();
             let called = Box::pin(call::call(shared, params, caller)).await;
-            shared.counts.called(&called);
+            tool.note(counting, &called);
             called
         }
         name if tasks::is_task(name) => {
@@ -299,6 +302,35 @@ pub(crate) async fn answered(
             let told = Box::pin(offers::answer(shared, name, params, caller)).await;
             told.map(Answer::Ours)
         }
+    }
+}
+
+/// A tool that is called, under its published name where it has one.
+struct Tool {
+    published: Option<String>,
+    /// As the client wrote it.
+    given: String,
+}
+
+impl Tool {
+    fn of(shared: &Shared, params: &Value) -> Self {
+        let given = params.get("name").and_then(Value::as_str);
+        let given = given.unwrap_or_default();
+        let published = shared.runtime.published();
+        let published = published.borrow();
+        Self {
+            published: published.find(given).map(|tool| tool.name.clone()),
+            given: given.chars().take(NAME_LOGGED_MAX).collect(),
+        }
+    }
+
+    fn note(&self, counting: Counting<'_>, called: &Result<Answer, RpcError>) {
+        let outcome = Outcome::of(called);
+        let lasted = counting.ended(self.published.as_deref(), outcome);
+        let millis = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
+        let (tool, outcome) = (self.given.as_str(), outcome.as_str());
+        let code = called.as_ref().err().map(|error| error.code);
+        tracing::debug!(tool, outcome, code, ms = millis, "a call was answered");
     }
 }
 

@@ -484,6 +484,7 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     } = driving;
     let run = state.run.clone();
     if state.end.is_some() {
+        runtime.inner.ends.note(&state);
         return;
     }
     runtime.lend(&run, world.token.as_ref());
@@ -498,7 +499,12 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         let driven = AssertUnwindSafe(driving).catch_unwind().await;
         let again = || Some(now().plus(AGAIN_AFTER));
         let parked = match driven {
-            Ok(Ok(Stopped::Ended(_) | Stopped::Abandoned)) => {
+            Ok(Ok(Stopped::Ended(state))) => {
+                runtime.inner.ends.note(&state);
+                runtime.inner.lent.remove(&run);
+                None
+            }
+            Ok(Ok(Stopped::Abandoned)) => {
                 runtime.inner.lent.remove(&run);
                 None
             }

@@ -11,6 +11,7 @@ mod identity;
 mod kept;
 mod lent;
 mod limits;
+mod log;
 mod merge;
 pub mod nodes;
 pub mod offers;

@@ -42,3 +42,6 @@ pub(crate) const TRACE_STATE_BYTES_MAX: usize = 8 * 1024;
 
 /// Limit: questions of one call that wait to be taken.
 pub(crate) const QUESTIONS_MAX: usize = 8;
+
+/// Limit: open runs that are counted for operators.
+pub(crate) const RUNS_COUNTED_MAX: usize = 10_000;

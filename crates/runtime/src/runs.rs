@@ -1,12 +1,15 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
-use crate::limits::{INPUTS_MAX, WATCH_LAG_MAX};
+use crate::limits::{INPUTS_MAX, RUNS_COUNTED_MAX, WATCH_LAG_MAX};
+use crate::log;
+use crate::runtime::Runtime;
 use crate::sensitive::Masker;
+use crate::world::chain;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::Phase;
+use onecall_engine::journal::{Filter, Phase};
 use onecall_engine::state::State;
 use onecall_workflow::workflow::Output;
 use serde_json::Value;
@@ -55,6 +58,37 @@ impl Asked {
         match &self.url {
             Some(url) => format!("{} {url}", self.message),
             None => self.message.clone(),
+        }
+    }
+}
+
+/// How many runs there are.
+#[derive(Clone, Debug, Default)]
+pub struct RunCounts {
+    /// Those that have not ended, here and in the store, by phase; more than ten thousand are not counted.
+    pub open: Vec<(Phase, usize)>,
+    /// Those that ended in this process, by phase.
+    pub ended: Vec<(Phase, u64)>,
+}
+
+impl Runtime {
+    /// Looks through the store, so it is nothing for every call.
+    pub async fn run_counts(&self) -> RunCounts {
+        let open = Phase::ALL.into_iter().filter(|phase| !phase.is_ended());
+        let filter = Filter {
+            phases: open.clone().collect(),
+            limit: RUNS_COUNTED_MAX,
+            ..Filter::default()
+        };
+        let listed = self.inner.journal.list(filter).await;
+        let listed = listed.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "cannot count the runs");
+            Vec::new()
+        });
+        let of = |phase| listed.iter().filter(|run| run.phase == phase).count();
+        RunCounts {
+            open: open.map(|phase| (phase, of(phase))).collect(),
+            ended: self.inner.ends.counts(),
         }
     }
 }
@@ -158,6 +192,7 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
 
 impl Observer for Telling {
     fn saw(&self, state: &State, events: &[Event]) {
+        log::steps(state, events);
         self.tell_events(state, events);
         // Whoever waits for a run to rest is not woken by every step of it.
         self.standing.send_if_modified(|standing| {

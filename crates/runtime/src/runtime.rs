@@ -5,6 +5,7 @@ use crate::calls;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
+use crate::log::Ends;
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
@@ -74,6 +75,7 @@ pub(crate) struct Inner {
     pub(crate) foreign: Foreign,
     pub(crate) plans: Plans,
     pub(crate) resumes: bool,
+    pub(crate) ends: Ends,
 }
 
 /// What the files say, as it is served.
@@ -181,6 +183,7 @@ impl Runtime {
             lent: Lent::default(),
             plans: Plans::default(),
             resumes: options.resumes,
+            ends: Ends::default(),
         };
         let runtime = Self {
             inner: Arc::new(inner),

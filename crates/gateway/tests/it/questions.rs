@@ -253,3 +253,43 @@ async fn operators_see_what_goes_on() {
     assert!(metrics.contains("onecall_calls_total{outcome=\"input_required\"} 1\n"));
     world.end().await;
 }
+
+#[tokio::test]
+async fn handles_are_counted_apart_and_tools_by_name() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    for name in ["nothing", "approve", "demo_fail", "no_such_tool"] {
+        client.modern("tools/call", json!({ "name": name })).await;
+    }
+    world.newest_comes_to("approve", Phase::Waiting).await;
+    let metrics = client.send(Method::GET, "/metrics", &[], "").await;
+    let metrics = metrics.text().await;
+    for row in [
+        "onecall_calls_total{outcome=\"pending\"} 1",
+        "onecall_calls_total{outcome=\"failed\"} 1",
+        "onecall_calls_total{outcome=\"refused\"} 1",
+        "onecall_calls_in_flight 0",
+        "onecall_tool_calls_total{tool=\"approve\",outcome=\"pending\"} 1",
+        "onecall_tool_calls_total{tool=\"demo_fail\",outcome=\"failed\"} 1",
+        "onecall_tool_call_seconds_bucket{tool=\"nothing\",le=\"+Inf\"} 1",
+        "onecall_tool_call_seconds_count{tool=\"nothing\"} 1",
+        "onecall_runs{phase=\"waiting\"} 1",
+        "onecall_runs_ended_total{phase=\"completed\"} 1",
+        "onecall_backend_up{backend=\"demo\"} 1",
+        "onecall_backend_state{backend=\"demo\",state=\"ready\"} 1",
+    ] {
+        assert!(metrics.lines().any(|line| line == row), "{row}\n{metrics}");
+    }
+    // Only what is published names a row.
+    assert!(!metrics.contains("no_such_tool"), "{metrics}");
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(name);
+        assert!(metrics.contains(&format!("# HELP {family} ")), "{line}");
+        assert!(metrics.contains(&format!("# TYPE {family} ")), "{line}");
+    }
+    world.end().await;
+}

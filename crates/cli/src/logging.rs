@@ -1,6 +1,6 @@
 //! Logs of the process, on stderr.
 
-use crate::args::{Cli, LogFormat};
+use crate::args::{Cli, Command, LogFormat};
 use crate::print;
 use std::fmt;
 use tracing::field::{Field, Visit};
@@ -10,7 +10,11 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
 pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&cli.log_level)?;
+    let is_server = matches!(cli.command, Command::Serve(_));
+    if is_server && cli.log == LogFormat::Json {
+        print::in_json();
+    }
+    let filter = EnvFilter::try_new(filter(&cli.log_level, is_server))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -22,6 +26,19 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
         LogFormat::Json => builder.json().finish().with(Departures).init(),
     }
     Ok(())
+}
+
+/// Levels that stand for what this program says; what the libraries below it say is only of interest to those who
+/// write a filter.
+const LEVELS: [&str; 3] = ["info", "debug", "trace"];
+
+/// A command that makes a call tells itself how its run ended, so that is logged by servers and on demand.
+fn filter(level: &str, is_server: bool) -> String {
+    match level {
+        level if LEVELS.contains(&level) => format!("warn,onecall={level}"),
+        "warn" if !is_server => "warn,onecall_runtime::log=error".to_owned(),
+        other => other.to_owned(),
+    }
 }
 
 /// How `rmcp` says that nobody was left to take an answer.

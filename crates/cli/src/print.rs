@@ -1,8 +1,18 @@
 //! The only file that writes to standard output and standard error.
 //! Results go to stdout, everything about how they came to be to stderr. A closed pipe is no fault.
 
+use onecall_runtime::now;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether lines on stderr are JSON, as the log's are.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on every line on stderr is a JSON object.
+pub(crate) fn in_json() {
+    IS_JSON.store(true, Ordering::Relaxed);
+}
 
 /// A line of result.
 pub(crate) fn out(text: impl AsRef<str>) {
@@ -13,7 +23,28 @@ pub(crate) fn out(text: impl AsRef<str>) {
 
 /// A line of progress or explanation.
 pub(crate) fn err(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+    let text = text.as_ref();
+    if !IS_JSON.load(Ordering::Relaxed) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        return;
+    }
+    // What only sets paragraphs apart says nothing.
+    if !text.trim().is_empty() {
+        let _ = writeln!(std::io::stderr().lock(), "{}", logged(text));
+    }
+}
+
+/// A line as the log would write it.
+fn logged(text: &str) -> serde_json::Value {
+    let level = match text {
+        text if text.starts_with("error") => "ERROR",
+        text if text.starts_with("warning") => "WARN",
+        _ => "INFO",
+    };
+    serde_json::json!({
+        "timestamp": now().to_rfc3339(), "level": level,
+        "fields": { "message": text }, "target": "onecall",
+    })
 }
 
 /// How text for people is drawn.

@@ -5,7 +5,7 @@ use crate::auth::Access;
 use crate::direct::Direct;
 use crate::handshake::Negotiated;
 use crate::http::{Mount, PROBES};
-use crate::limits::{REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
+use crate::limits::{NAME_LOGGED_MAX, REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
@@ -104,7 +104,19 @@ pub(crate) async fn caller(
     }
     match check_caller(&gate, request.headers(), request.uri()) {
         Ok(()) => next.run(request).await,
-        Err((status, text)) => refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text)),
+        Err((status, text)) => {
+            let named = |header| {
+                let value = request
+                    .headers()
+                    .get(header)
+                    .and_then(|own| own.to_str().ok());
+                let value = value.unwrap_or_default().chars();
+                value.take(NAME_LOGGED_MAX).collect::<String>()
+            };
+            let (host, origin) = (named(HOST), named(ORIGIN));
+            tracing::warn!(reason = text, host, origin, "a request was refused");
+            refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
+        }
     }
 }
 

@@ -204,6 +204,7 @@ fn denied(denial: &Denial, rules: &Rules, door: &Door, headers: &HeaderMap) -> R
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
     };
+    tracing::warn!(reason = text, "a caller was refused");
     let error = RpcError::new(code::INVALID_REQUEST, text);
     let mut response = refuse(status, None, &error);
     let challenge = metadata::challenge(denial, rules.verifier.as_ref(), door, headers);

@@ -37,6 +37,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
             Ok(client) => {
                 let since = Instant::now();
                 lock(&slot.health).answered();
+                tracing::info!(backend = %slot.target.options.name, "a backend is up");
                 slot.state.send_replace(State::Ready(Arc::clone(&client)));
                 let reason = Box::pin(watch_connection(&slot, &client)).await;
                 if slot.stop.is_cancelled() {

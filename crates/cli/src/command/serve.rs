@@ -142,6 +142,7 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
             }
         }
         print::out(format!("serving `{}` at {url}", runtime.name()));
+        tracing::info!(server = runtime.name(), url, "the server is ready");
         if mount.access.is_some() {
             print::out(
                 "callers need a bearer token; `onecall connect CLIENT --url URL --token-env NAME` enters it",

@@ -174,7 +174,8 @@ fn a_challenge_leads_to_the_identity_provider() {
 fn clients_that_have_gone_are_no_errors_of_the_server() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("log.txt");
-    let words = ["serve", "--demo", "--port", "0", "--log-level", "info"];
+    let level = "onecall=info,rmcp=info";
+    let words = ["serve", "--demo", "--port", "0", "--log-level", level];
     let logs = File::create(&path).unwrap();
     let mut server = Running::logging(onecall(home.path(), &words), logs.into());
     let url = server.url();

@@ -1,7 +1,7 @@
 //! What an operator sets and sees of a server: how long calls wait, what is logged, how it leaves.
 
 use crate::http;
-use crate::support::{Running, onecall, serving};
+use crate::support::{Running, onecall, serving, until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -62,4 +62,85 @@ fn the_files_say_how_long_a_call_waits_over_http_and_stdio() {
     let line = server.line(|line| line.contains("\"id\":1"));
     let answer: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(code_of(&answer["result"]), "pending.running");
+}
+
+/// What a server logged: every line is JSON.
+fn logs(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect()
+}
+
+fn logged<'a>(logs: &'a [Value], level: &str, message: &str) -> &'a Value {
+    let is_it = |line: &&Value| line["level"] == level && line["fields"]["message"] == message;
+    let found = logs.iter().find(is_it);
+    let found = found.unwrap_or_else(|| panic!("no {level} `{message}` in {logs:#?}"));
+    &found["fields"]
+}
+
+#[test]
+fn what_happens_is_logged_as_json_without_values() {
+    const SECRET: &str = "hush-hush-0123456789";
+    let home = tempfile::tempdir().unwrap();
+    settle(home.path(), "");
+    let (file, log) = (home.path().join("onecall.yaml"), home.path().join("log"));
+    let words = [
+        "serve",
+        file.to_str().unwrap(),
+        "--ephemeral",
+        "--port",
+        "0",
+    ];
+    let flags = ["--log", "json", "--log-level", "debug"];
+    let command = onecall(home.path(), &[&words[..], &flags[..]].concat());
+    let written = std::fs::File::create(&log).unwrap();
+    let mut server = Running::logging(command, written.into());
+    let url = server.url();
+    let given = json!({ "secret": SECRET });
+    for name in ["workflow:quick", "workflow:wrong", "no_such_tool"] {
+        let call = json!({ "name": name, "arguments": given });
+        http::modern(&url, "tools/call", call);
+    }
+    let call = json!({ "name": "demo_echo", "arguments": { "text": SECRET } });
+    http::modern(&url, "tools/call", call);
+    let elsewhere = [("Origin", "https://evil.example")];
+    let refused = http::read(http::send(&url, "POST", &elsewhere, "{}").unwrap()).unwrap();
+    assert_eq!(refused.status, 403);
+    std::fs::write(&file, "backends: 7\n").unwrap();
+    until("the refused reload", || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        text.contains("the old version stays").then_some(())
+    });
+    server.terminate();
+    assert_eq!(server.wait(), Some(0));
+
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains(SECRET), "{text}");
+    let logs = logs(&log);
+    let ended = logged(&logs, "INFO", "a run ended");
+    assert_eq!(ended["workflow"], "quick", "{ended}");
+    assert_eq!(ended["outcome"], "completed");
+    assert!(ended["run"].is_string() && ended["ms"].is_u64(), "{ended}");
+    let failed = logged(&logs, "WARN", "a run failed");
+    assert_eq!(failed["workflow"], "wrong", "{failed}");
+    assert_eq!(failed["step"], "break");
+    assert!(failed["code"].is_string(), "{failed}");
+    let refused = logged(&logs, "WARN", "a request was refused");
+    assert_eq!(refused["origin"], "https://evil.example");
+    for message in ["a step ended", "a call was answered"] {
+        logged(&logs, "DEBUG", message);
+    }
+    for message in [
+        "a backend is up",
+        "the server is ready",
+    ] {
+        logged(&logs, "INFO", message);
+    }
+    let answered = logs.iter().map(|line| &line["fields"]);
+    let tools: Vec<&Value> = answered.map(|fields| &fields["tool"]).collect();
+    for tool in ["demo_echo", "no_such_tool"] {
+        assert!(tools.contains(&&json!(tool)), "{tools:?}");
+    }
 }

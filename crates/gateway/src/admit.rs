@@ -158,6 +158,9 @@ pub(crate) struct Intake {
 impl Intake {
     /// A place among the requests that are worked on; listeners, which only hear of changes, take none.
     fn place(&self, method: &str) -> Result<Option<OwnedSemaphorePermit>, RpcError> {
+        if self.shared.stop.is_cancelled() {
+            return Err(leaving());
+        }
         if method == method::LISTEN {
             return Ok(None);
         }
@@ -176,6 +179,9 @@ pub(crate) async fn message(
     request: Request,
     next: Next,
 ) -> Response {
+    if request.method() == Method::GET && intake.shared.stop.is_cancelled() {
+        return busy(None, &leaving());
+    }
     if request.method() != Method::POST {
         return next.run(request).await;
     }
@@ -290,6 +296,13 @@ async fn admitted(
         response.extensions_mut().insert(negotiated);
     }
     response
+}
+
+fn leaving() -> RpcError {
+    RpcError::new(
+        code::INTERNAL,
+        "the server is leaving; try again in a moment",
+    )
 }
 
 fn busy(id: Option<&RequestId>, error: &RpcError) -> Response {

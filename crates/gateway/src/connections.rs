@@ -35,13 +35,25 @@ impl Drop for Open {
     }
 }
 
-/// Serves connections until `stop` is cancelled and those that are open have ended. They are spread over the given
-/// runtimes; without any they are served where they are accepted. Beyond the limit they wait to be accepted.
+/// When connections end.
+#[derive(Clone, Debug)]
+pub(crate) struct Signs {
+    /// The server was told to stop: what was opened before ends with the answers it waits for. What is opened from now
+    /// on gets one answer.
+    pub(crate) stop: CancellationToken,
+    /// Nobody is let in any more.
+    pub(crate) end: CancellationToken,
+    /// What was opened before the server was told to stop.
+    pub(crate) opened: TaskTracker,
+}
+
+/// Serves connections until the end. They are spread over the given runtimes; without any they are served where they
+/// are accepted. Beyond the limit they wait to be accepted.
 pub(crate) async fn serve(
     mut listener: TcpListener,
     router: Router,
-    options: &HttpOptions,
-    stop: &CancellationToken,
+    options: HttpOptions,
+    signs: Signs,
 ) {
     let here = [Handle::current()];
     let threads = match options.threads.as_slice() {
@@ -50,7 +62,6 @@ pub(crate) async fn serve(
     };
     let places: Vec<Place> = threads.iter().cloned().map(Place::new).collect();
     let room = Arc::new(Semaphore::new(options.connections_max));
-    let connections = TaskTracker::new();
     // Its handlers become routes once, and not anew for every request.
     let router = router.with_state(());
     loop {
@@ -60,7 +71,7 @@ pub(crate) async fn serve(
         };
         let (counted, (stream, _)) = tokio::select! {
             accepted = accepted => accepted,
-            () = stop.cancelled() => break,
+            () = signs.end.cancelled() => break,
         };
         let Ok(counted) = counted else { break };
         // Answers are small; waiting to fill a packet would cost 40 ms.
@@ -70,13 +81,16 @@ pub(crate) async fn serve(
             .min_by_key(|place| place.open.load(Ordering::Relaxed));
         // A stream is heard of on the thread that registered it, so it is registered anew where it is served.
         if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
-            let work = connection(stream, place.opened(counted), router.clone(), stop.clone());
-            connections.spawn_on(work, &place.runtime);
+            let open = place.opened(counted);
+            if signs.stop.is_cancelled() {
+                let work = late(stream, open, router.clone(), signs.end.clone());
+                place.runtime.spawn(work);
+            } else {
+                let work = connection(stream, open, router.clone(), signs.stop.clone());
+                signs.opened.spawn_on(work, &place.runtime);
+            }
         }
     }
-    drop(listener);
-    connections.close();
-    connections.wait().await;
 }
 
 impl Place {
@@ -114,4 +128,20 @@ async fn connection(
         () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;
+}
+
+/// Serves one request of somebody who has not heard that the server leaves.
+async fn late(stream: std::net::TcpStream, _open: Open, router: Router, end: CancellationToken) {
+    let Ok(stream) = TcpStream::from_std(stream) else {
+        return;
+    };
+    let service = TowerToHyperService::new(router);
+    let mut http = http1::Builder::new();
+    let serving = http
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        _ = serving => {}
+        () = end.cancelled() => {}
+    }
 }

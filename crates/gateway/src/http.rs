@@ -2,6 +2,7 @@
 
 use crate::admit::{self, Gate, Intake};
 use crate::auth::{self, Access, Door};
+use crate::connections::Signs;
 use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
@@ -18,7 +19,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// A virtual server and the path it stands under: nothing, or `/name` where there are several.
 #[derive(Clone, Debug)]
@@ -46,13 +48,20 @@ pub const RESERVED_PATHS: [&str; 3] = ["health", "readyz", ".well-known"];
 /// What answers for the whole process, whoever asks.
 pub(crate) const PROBES: [&str; 2] = ["/health", "/readyz"];
 
+/// A server that has answered all its calls. While this is held, probes and new requests are told that it leaves.
+#[derive(Debug)]
+pub struct Leaving {
+    _end: DropGuard,
+    _serving: AbortOnDropHandle<()>,
+}
+
 /// Serves until `stop` is cancelled. `ready` is told the bound address before the first request is taken.
 pub fn serve_http(
     mounts: Vec<Mount>,
     options: HttpOptions,
     stop: CancellationToken,
     ready: impl FnOnce(SocketAddr) + Send + 'static,
-) -> BoxFuture<'static, Result<(), ServeError>> {
+) -> BoxFuture<'static, Result<Leaving, ServeError>> {
     serving(mounts, options, stop, Box::new(ready))
 }
 
@@ -64,7 +73,7 @@ fn serving(
     options: HttpOptions,
     stop: CancellationToken,
     ready: Box<dyn FnOnce(SocketAddr) + Send>,
-) -> BoxFuture<'static, Result<(), ServeError>> {
+) -> BoxFuture<'static, Result<Leaving, ServeError>> {
     Box::pin(serve(mounts, options, stop, ready))
 }
 
@@ -73,7 +82,7 @@ async fn serve(
     options: HttpOptions,
     stop: CancellationToken,
     ready: Box<dyn FnOnce(SocketAddr) + Send>,
-) -> Result<(), ServeError> {
+) -> Result<Leaving, ServeError> {
     let is_guarded = mounts.iter().all(|mount| mount.access.is_some());
     let listener = bind(&options, is_guarded).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
@@ -126,19 +135,22 @@ async fn serve(
     // Hosts and origins are checked for every path alike, probes aside.
     let router = router.layer(from_fn_with_state(gate, admit::caller));
     ready(address);
-    let served = connections::serve(listener, router, &options, &stop);
-    let leaving = async {
-        futures::future::join_all(faces.iter().map(|face| face.leave())).await;
-        streams.cancel();
-        tokio::time::sleep(CLOSING).await;
+    let signs = Signs {
+        stop,
+        end: CancellationToken::new(),
+        opened: TaskTracker::new(),
     };
-    tokio::select! {
-        () = served => {}
-        // A connection that does not end does not keep the process.
-        () = leaving => {}
-    }
+    let serving = tokio::spawn(connections::serve(listener, router, options, signs.clone()));
+    let leaving = Leaving {
+        _end: signs.end.drop_guard(),
+        _serving: AbortOnDropHandle::new(serving),
+    };
+    futures::future::join_all(faces.iter().map(|face| face.leave())).await;
     streams.cancel();
-    Ok(())
+    // A connection that does not end does not keep the process.
+    signs.opened.close();
+    let _ = tokio::time::timeout(CLOSING, signs.opened.wait()).await;
+    Ok(leaving)
 }
 
 /// `is_guarded`: every caller is asked who it is.

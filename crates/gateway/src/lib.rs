@@ -40,7 +40,7 @@ mod tasks;
 mod tools;
 
 pub use auth::Access;
-pub use http::{Mount, RESERVED_PATHS, serve_http};
+pub use http::{Leaving, Mount, RESERVED_PATHS, serve_http};
 pub use options::{
     AccessError, AccessOptions, BearerToken, HttpOptions, OidcOptions, ServeError, StdioOptions,
 };

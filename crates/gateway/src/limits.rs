@@ -58,7 +58,7 @@ pub(crate) const LIST_TTL: Duration = Duration::from_secs(10);
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// How long streams may take to end after the last call.
-pub(crate) const CLOSING: Duration = Duration::from_secs(2);
+pub(crate) const CLOSING: Duration = Duration::from_secs(1);
 
 /// How long a cancelled request waits to learn whether its client cancelled it or has gone.
 pub(crate) const CANCEL_NOTICE: Duration = Duration::from_millis(500);

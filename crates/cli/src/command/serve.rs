@@ -13,10 +13,16 @@ use onecall_gateway::{
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 /// How long runs may go on after the first signal.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long it may take to leave runs to the store and to end backends.
+const PUTTING_AWAY: Duration = Duration::from_millis(1_500);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, paths, files) = (args.demo, args.paths.clone(), args.files.clone());
@@ -56,6 +62,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     };
     let mounts = start(servers, &settings, &args).await?;
     let stop = wire::stop_on_signals();
+    let told = told_at(stop.clone());
     tokio::spawn(reload::follow(mounts.clone(), stamp, load, stop.clone()));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     // Dropped last: runs go on there after their connections have ended.
@@ -64,7 +71,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         [only] if args.stdio => {
             let mut options = StdioOptions::new(version);
             wire::limit_stdio(&mut options, &settings);
-            serve_stdio(only.runtime.clone(), options, stop).await
+            serve_stdio(only.runtime.clone(), options, stop)
+                .await
+                .map(|()| None)
         }
         _ => {
             let mut options = HttpOptions::new(args.host.clone(), args.port, version);
@@ -76,14 +85,46 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
             let ready = move |address| {
                 tokio::spawn(announce(told, place, address, origins));
             };
-            serve_http(mounts.clone(), options, stop, ready).await
+            serve_http(mounts.clone(), options, stop, ready)
+                .await
+                .map(Some)
         }
     };
-    for mount in &mounts {
-        mount.runtime.shutdown(GRACE).await;
-    }
-    served.context("the server stopped")?;
+    leave(&mounts, told.get().map_or(GRACE, left_of)).await;
+    // Until here whoever comes is told that the server leaves.
+    let leaving = served.context("the server stopped")?;
+    drop(leaving);
+    tracing::info!("the server has stopped");
     Ok(Exit::Ok)
+}
+
+/// When the word to stop came.
+fn told_at(stop: CancellationToken) -> Arc<OnceLock<Instant>> {
+    let told = Arc::new(OnceLock::new());
+    let teller = Arc::clone(&told);
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        let _ = teller.set(Instant::now());
+        tracing::info!("the server was told to stop");
+    });
+    told
+}
+
+fn left_of(told: &Instant) -> Duration {
+    GRACE.saturating_sub(told.elapsed())
+}
+
+/// Gives runs what is left of the grace time, less what it takes to put them away.
+async fn leave(mounts: &[Mount], left: Duration) {
+    let grace = left.saturating_sub(PUTTING_AWAY);
+    let mut all = JoinSet::new();
+    for runtime in mounts.iter().map(|mount| mount.runtime.clone()) {
+        all.spawn(async move { runtime.shutdown(grace).await });
+    }
+    let most = left.max(PUTTING_AWAY);
+    if tokio::time::timeout(most, all.join_all()).await.is_err() {
+        tracing::warn!("leaving before all backends have ended");
+    }
 }
 
 /// One server stands at the root, several stand under their names. Each has a store of its own opening.

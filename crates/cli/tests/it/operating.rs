@@ -4,6 +4,7 @@ use crate::http;
 use crate::support::{Running, onecall, serving, until};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Workflows over the demo backend: one that is quick, one that lasts, one that fails.
 fn settle(home: &Path, more: &str) {
@@ -62,6 +63,72 @@ fn the_files_say_how_long_a_call_waits_over_http_and_stdio() {
     let line = server.line(|line| line.contains("\"id\":1"));
     let answer: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(code_of(&answer["result"]), "pending.running");
+}
+
+fn readiness(url: &str) -> Option<u16> {
+    let url = url.replace("/mcp", "/readyz");
+    let sent = http::send(&url, "GET", &[], "").ok()?;
+    http::read(sent).map(|answer| answer.status)
+}
+
+/// A server with a run that lasts longer than it may take to leave.
+fn busy(home: &Path) -> (Running, String, std::thread::JoinHandle<()>) {
+    settle(home, "");
+    let file = home.join("onecall.yaml");
+    let words = [
+        "serve",
+        file.to_str().unwrap(),
+        "--ephemeral",
+        "--port",
+        "0",
+    ];
+    let (server, url) = serving(onecall(home, &words));
+    let called = url.clone();
+    let call = std::thread::spawn(move || {
+        let call = json!({ "name": "workflow:slow", "arguments": {} });
+        if let Ok(sent) = http::send_modern(&called, "tools/call", call) {
+            http::read(sent);
+        }
+    });
+    until("the call", || {
+        let status = http::send(&url.replace("/mcp", "/status"), "GET", &[], "").unwrap();
+        let status = http::read(status)?.message();
+        (status["answering"].as_u64()? > 0).then_some(())
+    });
+    (server, url, call)
+}
+
+#[test]
+fn a_server_leaves_within_its_grace_time_and_says_so_meanwhile() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut server, url, call) = busy(home.path());
+    assert_eq!(readiness(&url), Some(200));
+    let told = Instant::now();
+    server.terminate();
+    until("the word that it leaves", || {
+        (readiness(&url) == Some(503)).then_some(())
+    });
+    call.join().unwrap();
+    // The call was answered with a handle, its run has time left.
+    assert_eq!(readiness(&url), Some(503));
+    assert_eq!(server.wait(), Some(0));
+    let lasted = told.elapsed();
+    assert!(lasted < Duration::from_secs(11), "{lasted:?}");
+}
+
+#[test]
+fn a_second_signal_ends_a_server_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut server, url, _call) = busy(home.path());
+    let told = Instant::now();
+    server.terminate();
+    until("the word that it leaves", || {
+        (readiness(&url) == Some(503)).then_some(())
+    });
+    server.terminate();
+    assert_eq!(server.wait(), Some(130));
+    let lasted = told.elapsed();
+    assert!(lasted < Duration::from_secs(4), "{lasted:?}");
 }
 
 /// What a server logged: every line is JSON.
@@ -135,6 +202,8 @@ fn what_happens_is_logged_as_json_without_values() {
     for message in [
         "a backend is up",
         "the server is ready",
+        "the server was told to stop",
+        "the server has stopped",
     ] {
         logged(&logs, "INFO", message);
     }

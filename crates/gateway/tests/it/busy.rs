@@ -61,3 +61,29 @@ async fn a_connection_beyond_the_limit_waits_for_another_to_end() {
     assert_eq!(asking.await.status, StatusCode::OK);
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_leaving_server_says_so_until_its_calls_are_answered() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let call = tokio::spawn(async move {
+        let call = json!({ "name": "slow" });
+        client.modern_result("tools/call", call).await
+    });
+    world.newest_comes_to("slow", Phase::Running).await;
+    world.stop.cancel();
+    let mut other = Http::new(world.address);
+    let ready = other.send(Method::GET, "/readyz", &[], "").await;
+    assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
+    let health = other.send(Method::GET, "/health", &[], "").await;
+    assert_eq!(health.status, StatusCode::OK);
+    let mut refused = other.modern("tools/list", json!({})).await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers["retry-after"], "1");
+    let told = refused.response().await;
+    let text = told["error"]["message"].as_str().unwrap();
+    assert!(text.starts_with("the server is leaving"), "{text}");
+    let answer = call.await.unwrap();
+    assert_eq!(answer["structuredContent"]["text"], "done");
+    world.end().await;
+}

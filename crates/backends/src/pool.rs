@@ -143,6 +143,14 @@ impl Backends {
             .replace(current.collect(), known.collect());
     }
 
+    /// What they list besides tools is shown in another way from now on.
+    pub fn others_changed(&self) {
+        self.inner.roster.changes.send_modify(|seen| {
+            seen.resources += 1;
+            seen.prompts += 1;
+        });
+    }
+
     pub fn names(&self) -> Vec<BackendName> {
         self.inner.slots.keys().cloned().collect()
     }

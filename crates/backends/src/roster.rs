@@ -53,6 +53,7 @@ impl Roster {
         known: Vec<(BackendName, Arc<[Tool]>)>,
     ) {
         let mut current = self.lock();
+        let is_same = *current == entries;
         *current = entries;
         self.lists.send_modify(|lists| {
             *lists = Arc::new(ToolLists {
@@ -62,8 +63,11 @@ impl Roster {
         });
         self.changes.send_modify(|seen| {
             seen.tools += 1;
-            seen.resources += 1;
-            seen.prompts += 1;
+            // The same connections still have the same to tell.
+            if !is_same {
+                seen.resources += 1;
+                seen.prompts += 1;
+            }
         });
     }
 

@@ -20,6 +20,7 @@ mod token;
 mod tree;
 mod values;
 mod wire;
+mod withheld;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -3,10 +3,11 @@
 use crate::wire::Loaded;
 use crate::{access, print};
 use anyhow::bail;
-use onecall_config::settings::Server;
+use onecall_config::settings::{Limits, Reach, Server, Settings};
 use onecall_gateway::Mount;
 use onecall_runtime::sources::Stamp;
 use onecall_source::render;
+use onecall_workflow::policy::Durability;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -14,11 +15,62 @@ use tokio_util::sync::CancellationToken;
 /// How often the files are looked at. Two looks that agree make a change: editors write in several steps.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// What the files said when the servers were started, of that which only acts then.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    store: Option<String>,
+    durability: Option<Durability>,
+    limits: Limits,
+    reach: Reach,
+}
+
+impl Fixed {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            store: settings.store.clone(),
+            durability: settings.durability,
+            limits: settings.limits,
+            reach: settings.reach.clone(),
+        }
+    }
+
+    /// The keys that say something else now.
+    fn changed(&self, now: &Settings) -> Vec<&'static str> {
+        let (old, new) = (&self.limits, &now.limits);
+        let rows = [
+            ("store", self.store != now.store),
+            ("durability", self.durability != now.durability),
+            ("server", self.reach != now.reach),
+            ("limits.body_bytes", old.body_bytes != new.body_bytes),
+            ("limits.sessions", old.sessions != new.sessions),
+            ("limits.session_idle", old.session_idle != new.session_idle),
+            ("limits.requests", old.requests != new.requests),
+            ("limits.connections", old.connections != new.connections),
+            ("limits.patience", old.patience != new.patience),
+            ("limits.shown_bytes", old.shown_bytes != new.shown_bytes),
+        ];
+        let changed = rows.into_iter().filter(|(_, is_changed)| *is_changed);
+        changed.map(|(key, _)| key).collect()
+    }
+}
+
+/// Servers whose files are followed.
+pub(crate) struct Followed {
+    pub(crate) servers: Vec<Mount>,
+    pub(crate) stamp: Stamp,
+    pub(crate) fixed: Fixed,
+}
+
 /// Follows the files of some servers until they stop.
-pub(crate) async fn follow<L>(servers: Vec<Mount>, stamp: Stamp, load: L, stop: CancellationToken)
+pub(crate) async fn follow<L>(followed: Followed, load: L, stop: CancellationToken)
 where
     L: Fn() -> anyhow::Result<Loaded> + Send + Sync + 'static,
 {
+    let Followed {
+        servers,
+        stamp,
+        fixed,
+    } = followed;
     let load = Arc::new(load);
     let (mut served, mut last) = (stamp.clone(), stamp);
     loop {
@@ -42,7 +94,7 @@ where
         match loaded {
             Ok(loaded) => {
                 last = loaded.stamp.clone();
-                take(&servers, loaded).await;
+                take(&servers, &fixed, loaded).await;
             }
             Err(error) => refuse(&servers, &format!("{error:#}")),
         }
@@ -50,11 +102,12 @@ where
     }
 }
 
-async fn take(servers: &[Mount], loaded: Loaded) {
+async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
     let summary = render::summary(&loaded.diagnostics);
     let Some(settings) = loaded.sound() else {
         return refuse(servers, &summary);
     };
+    let changed = fixed.changed(&settings);
     let mut fresh = settings.servers;
     let is_only = fresh.len() == 1 && servers.len() == 1;
     for mount in servers {
@@ -80,6 +133,12 @@ async fn take(servers: &[Mount], loaded: Loaded) {
             )),
             Err(error) => refuse(one, &error.to_string()),
         }
+    }
+    if !changed.is_empty() {
+        let keys = changed.join(", ");
+        print::err(format!(
+            "these act at the start only; start again for: {keys}"
+        ));
     }
     if !fresh.is_empty() {
         print::err("the files hold more servers than before; start again to serve them");

@@ -9,6 +9,7 @@ use crate::{large, page, seal};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
+use onecall_runtime::runtime::Runtime;
 use serde_json::{Value, json};
 
 /// Answers one of the methods named in [`is_offer`].
@@ -22,14 +23,10 @@ pub(crate) async fn answer(
     if !runtime.shows_backends() && !has_own(name) {
         return Err(RpcError::method_not_found(name));
     }
-    let (entries, key) = match name {
-        method::RESOURCES_LIST => (runtime.resources().await, "resources"),
-        method::RESOURCE_TEMPLATES_LIST => {
-            let mut templates = runtime.resource_templates().await;
-            templates.extend(large::templates());
-            (templates, "resourceTemplates")
-        }
-        method::PROMPTS_LIST => (runtime.prompts().await, "prompts"),
+    let key = match name {
+        method::RESOURCES_LIST => "resources",
+        method::RESOURCE_TEMPLATES_LIST => "resourceTemplates",
+        method::PROMPTS_LIST => "prompts",
         method::COMPLETE => {
             let completed = runtime
                 .complete(cleaned(params, None), &requester(caller))
@@ -44,7 +41,22 @@ pub(crate) async fn answer(
         }
         _ => return passed(shared, name, params, caller).await,
     };
+    let entries = listed(runtime, name).await;
+    shared.sessions.gave(name, &entries);
     page::of(entries.into_iter(), key, &params, era)
+}
+
+/// All entries of the list that this method asks for.
+pub(crate) async fn listed(runtime: &Runtime, name: &str) -> Vec<Value> {
+    match name {
+        method::RESOURCES_LIST => runtime.resources().await,
+        method::PROMPTS_LIST => runtime.prompts().await,
+        _ => {
+            let mut templates = runtime.resource_templates().await;
+            templates.extend(large::templates());
+            templates
+        }
+    }
 }
 
 pub(crate) fn is_offer(name: &str) -> bool {

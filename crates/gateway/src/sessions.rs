@@ -1,8 +1,11 @@
 //! Clients that keep a connection open and must be told when a list changes.
 
-use crate::tools;
+use crate::{offers, tools};
+use onecall_mcp::method;
 use onecall_runtime::runtime::Runtime;
 use rmcp::service::{Peer, RoleServer};
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -15,10 +18,19 @@ pub(crate) struct Changes {
     pub(crate) resources: u64,
 }
 
+/// Lists that clients were given last, as digests.
+#[derive(Debug, Default)]
+struct Given {
+    prompts: Option<u64>,
+    resources: Option<u64>,
+    templates: Option<u64>,
+}
+
 /// The connections of handshake clients, and counts that rise with every change of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     peers: Arc<Mutex<Vec<Peer<RoleServer>>>>,
+    given: Arc<Mutex<Given>>,
     changes: watch::Sender<Changes>,
 }
 
@@ -26,6 +38,7 @@ impl Sessions {
     pub(crate) fn new() -> Self {
         Self {
             peers: Arc::default(),
+            given: Arc::default(),
             changes: watch::Sender::default(),
         }
     }
@@ -40,6 +53,42 @@ impl Sessions {
         let mut peers = self.lock();
         peers.retain(|peer| !peer.is_transport_closed());
         peers.len()
+    }
+
+    /// Remembers a list that a client is given, so that the next change can be told from none.
+    pub(crate) fn gave(&self, name: &str, entries: &[Value]) {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = match name {
+            method::PROMPTS_LIST => &mut given.prompts,
+            method::RESOURCES_LIST => &mut given.resources,
+            method::RESOURCE_TEMPLATES_LIST => &mut given.templates,
+            _ => return,
+        };
+        *kept = Some(digest(entries));
+    }
+
+    /// Whether a list that is said to have changed differs from what clients were given. Of one that nobody was given
+    /// that is not known, so it counts as changed.
+    async fn differs(&self, runtime: &Runtime, names: &[&str]) -> bool {
+        let mut differs = false;
+        for name in names {
+            let before = {
+                let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+                match *name {
+                    method::PROMPTS_LIST => given.prompts,
+                    method::RESOURCES_LIST => given.resources,
+                    _ => given.templates,
+                }
+            };
+            let Some(before) = before else {
+                differs |= names.len() == 1 || *name == method::RESOURCES_LIST;
+                continue;
+            };
+            let entries = offers::listed(runtime, name).await;
+            differs |= digest(&entries) != before;
+            self.gave(name, &entries);
+        }
+        differs
     }
 
     /// Changes of the lists from now on.
@@ -68,8 +117,12 @@ impl Sessions {
             }
             let latest = *others.borrow_and_update();
             if runtime.shows_backends() {
-                now.prompts += u64::from(latest.prompts != seen.prompts);
-                now.resources += u64::from(latest.resources != seen.resources);
+                if latest.prompts != seen.prompts && self.differs(&runtime, &PROMPTS).await {
+                    now.prompts += 1;
+                }
+                if latest.resources != seen.resources && self.differs(&runtime, &RESOURCES).await {
+                    now.resources += 1;
+                }
             }
             seen = latest;
             if now != before {
@@ -103,4 +156,16 @@ impl Sessions {
     fn lock(&self) -> MutexGuard<'_, Vec<Peer<RoleServer>>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The lists whose change is told as one.
+const PROMPTS: [&str; 1] = [method::PROMPTS_LIST];
+const RESOURCES: [&str; 2] = [method::RESOURCES_LIST, method::RESOURCE_TEMPLATES_LIST];
+
+fn digest(entries: &[Value]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in entries {
+        entry.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
 }

@@ -279,6 +279,9 @@ impl Runtime {
         let backends = self.content().backends.renewed(options)?;
         backends.settle(self.inner.first_list_wait).await;
         let fresh = Content::new(backends.clone(), server, &*self.inner.journal).await;
+        let old = self.content();
+        let is_shown_alike = old.catalog_options.strategy == fresh.catalog_options.strategy
+            && old.expose == fresh.expose;
         {
             let mut content = self
                 .inner
@@ -288,6 +291,9 @@ impl Runtime {
             *content = Arc::new(fresh);
         }
         backends.make_current();
+        if !is_shown_alike {
+            backends.others_changed();
+        }
         self.republish();
         self.inner.foreign.clear();
         self.inner.reloads.send_modify(|reloads| {

@@ -2,9 +2,10 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
+use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
 use crate::wire::Loaded;
-use crate::{access, demo_files, print, reload, wire};
+use crate::{access, demo_files, print, reload, wire, withheld};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{
@@ -63,7 +64,14 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let mounts = start(servers, &settings, &args).await?;
     let stop = wire::stop_on_signals();
     let told = told_at(stop.clone());
-    tokio::spawn(reload::follow(mounts.clone(), stamp, load, stop.clone()));
+    let followed = Followed {
+        servers: mounts.clone(),
+        stamp,
+        fixed: Fixed::of(&settings),
+    };
+    tokio::spawn(reload::follow(followed, load, stop.clone()));
+    // Over HTTP what is withheld from the start is among what is announced.
+    withheld::follow(&mounts, args.stdio, &stop);
     let version = env!("CARGO_PKG_VERSION").to_owned();
     // Dropped last: runs go on there after their connections have ended.
     let threads = Threads::start()?;

@@ -1,7 +1,7 @@
 //! Files that are edited while `serve` serves them.
 
 use crate::http;
-use crate::support::{root, serve, until};
+use crate::support::{Running, onecall, root, serve, until};
 use serde_json::{Value, json};
 
 fn greeting(url: &str) -> String {
@@ -45,4 +45,52 @@ fn an_edited_file_is_served_and_a_broken_one_is_not() {
     });
     let status = status(&url);
     assert_eq!(status["reloads"], json!({ "count": 2, "refused": null }));
+}
+
+const BACKENDS: &str = "backends: {demo: {command: onecall, args: [demo]}}\n";
+
+fn workflow(tool: &str) -> String {
+    format!("workflow: say\nsteps:\n  first: {{tool: {tool}, with: {{text: a}}}}\n")
+}
+
+#[test]
+fn a_reload_names_what_acts_at_the_start_only_and_what_is_withheld() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    std::fs::write(at("onecall.yaml"), BACKENDS).unwrap();
+    std::fs::write(at("say.workflow.yaml"), workflow("demo.echo")).unwrap();
+    let words = ["serve", home.path().to_str().unwrap(), "--port", "0"];
+    let command = onecall(home.path(), &words);
+    let log = std::fs::File::create(at("log")).unwrap();
+    let server = Running::logging(command, log.into());
+    server.url();
+    let told = |what: &str| {
+        until(what, || {
+            let text = std::fs::read_to_string(at("log")).unwrap();
+            text.contains(what).then_some(())
+        });
+    };
+    let changed = format!("{BACKENDS}store: other.db\nlimits: {{body_bytes: 7, events: 70}}\n");
+    std::fs::write(at("onecall.yaml"), changed).unwrap();
+    told("start again for: store, limits.body_bytes\n");
+    std::fs::write(at("say.workflow.yaml"), workflow("demo.no_such_tool")).unwrap();
+    told("withheld  say: ");
+    std::fs::write(at("say.workflow.yaml"), workflow("demo.echo")).unwrap();
+    told("no longer withheld  say\n");
+}
+
+#[test]
+fn over_stdio_what_is_withheld_is_named_from_the_start() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name);
+    std::fs::write(at("onecall.yaml"), BACKENDS).unwrap();
+    std::fs::write(at("say.workflow.yaml"), workflow("demo.no_such_tool")).unwrap();
+    let words = ["serve", home.path().to_str().unwrap(), "--stdio"];
+    let command = onecall(home.path(), &words);
+    let log = std::fs::File::create(at("log")).unwrap();
+    let _server = Running::logging(command, log.into());
+    until("the name of what is withheld", || {
+        let text = std::fs::read_to_string(at("log")).unwrap();
+        text.contains("withheld  say: ").then_some(())
+    });
 }

@@ -136,6 +136,42 @@ async fn sessions_and_listeners_are_told_and_a_refused_version_is_shown() {
     world.end().await;
 }
 
+/// Only lists that differ are told of: a reload leaves prompts and resources as they are.
+#[tokio::test]
+async fn a_reload_tells_of_no_list_that_stays_as_it_is() {
+    let world = World::start().await;
+    let mut session = Http::new(world.address);
+    session.initialize("2025-11-25", json!({})).await;
+    let mut stream = session.get().await;
+    for (number, lists) in [(1, false), (2, true)] {
+        if lists {
+            for method in ["prompts/list", "resources/list", "resources/templates/list"] {
+                session.legacy_result(method, json!({})).await;
+            }
+        }
+        world.runtime.reload(version(number)).await.unwrap();
+        let told = stream.next().await.unwrap();
+        assert_eq!(told["method"], "notifications/tools/list_changed");
+    }
+    // A backend that comes in without prompts changes no prompts, and one that goes takes its own along.
+    let mut fewer = version(3);
+    fewer.backends.retain(|backend| backend.name != "odd");
+    world.runtime.reload(fewer).await.unwrap();
+    let told = stream.next().await.unwrap();
+    assert_eq!(told["method"], "notifications/tools/list_changed");
+    let call = json!({ "name": "demo_toggle" });
+    session.legacy_result("tools/call", call).await;
+    let mut awaited = vec!["prompts", "resources", "tools"];
+    while !awaited.is_empty() {
+        let message = stream.next().await.unwrap();
+        let method = message["method"].as_str().unwrap();
+        let before = awaited.len();
+        awaited.retain(|kind| method != format!("notifications/{kind}/list_changed"));
+        assert!(awaited.len() < before, "{method} was told for nothing");
+    }
+    world.end().await;
+}
+
 async fn status(client: &Http) -> Value {
     let answer = client.send(Method::GET, "/status", &[], "").await;
     serde_json::from_str(&answer.text().await).unwrap()

@@ -1,6 +1,8 @@
 //! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
-//! them. Everything refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
+//! them. Everything refused is answered here, as JSON, and to people as a page; the rest of the protocol is up to
+//! `rmcp`.
 
+use crate::answer_page;
 use crate::auth::Access;
 use crate::direct::Direct;
 use crate::handshake::Negotiated;
@@ -11,7 +13,7 @@ use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
 use axum::body::{Body, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -38,6 +40,8 @@ pub(crate) struct Gate {
     is_loopback: bool,
     hosts: Vec<String>,
     origins: Vec<String>,
+    /// Where people reach the servers, as `https://name`.
+    public: Vec<String>,
 }
 
 impl Gate {
@@ -45,8 +49,8 @@ impl Gate {
         let lower = |text: &String| text.to_ascii_lowercase();
         let mut hosts: Vec<String> = options.allowed_hosts.iter().map(lower).collect();
         hosts.push(lower(&options.host));
-        let accesses = mounts.iter().filter_map(|mount| mount.access.as_ref());
-        let known = accesses.filter_map(Access::public_host);
+        let accesses = || mounts.iter().filter_map(|mount| mount.access.as_ref());
+        let known = accesses().filter_map(Access::public_host);
         hosts.extend(known.map(|host| lower(&host)));
         let mut origins: Vec<String> = options.allowed_origins.iter().map(lower).collect();
         let public = options.public_url.as_ref();
@@ -60,6 +64,7 @@ impl Gate {
             is_loopback: address.ip().is_loopback(),
             hosts,
             origins,
+            public: accesses().filter_map(Access::public_origin).collect(),
         }
     }
 
@@ -86,6 +91,28 @@ impl Gate {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         uri.scheme().is_some() && is_loopback(bare)
     }
+
+    /// A form is sent by the page it stands on, wherever that is reached: under the host that was let in, or under
+    /// the public name of the server where a proxy before it changes the host.
+    fn is_own_page(&self, origin: &str, host: &Authority) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        let Ok(uri) = origin.parse::<Uri>() else {
+            return false;
+        };
+        let (Some(scheme), Some(sender)) = (uri.scheme_str(), uri.authority()) else {
+            return false;
+        };
+        let default = match scheme {
+            "http" => 80,
+            "https" => 443,
+            _ => return false,
+        };
+        let place = |authority: &Authority| {
+            let port = authority.port_u16().unwrap_or(default);
+            (authority.host().to_ascii_lowercase(), port)
+        };
+        place(sender) == place(host) || self.public.contains(&origin)
+    }
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -102,33 +129,38 @@ pub(crate) async fn caller(
     if PROBES.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    match check_caller(&gate, request.headers(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err((status, text)) => {
-            let named = |header| {
-                let value = request
-                    .headers()
-                    .get(header)
-                    .and_then(|own| own.to_str().ok());
-                let value = value.unwrap_or_default().chars();
-                value.take(NAME_LOGGED_MAX).collect::<String>()
-            };
-            let (host, origin) = (named(HOST), named(ORIGIN));
-            tracing::warn!(reason = text, host, origin, "a request was refused");
-            refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
-        }
+    let matched = request.extensions().get::<MatchedPath>();
+    let is_page = matched.is_some_and(|path| path.as_str().ends_with(answer_page::ROUTE));
+    let Err((status, text)) = check_caller(&gate, &request, is_page) else {
+        return next.run(request).await;
+    };
+    log_refusal(request.headers(), text);
+    if is_page {
+        return answer_page::not_let_in(status, text);
     }
+    refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
+}
+
+fn log_refusal(headers: &HeaderMap, reason: &str) {
+    let named = |header| {
+        let value = headers.get(header).and_then(|own| own.to_str().ok());
+        let value = value.unwrap_or_default().chars();
+        value.take(NAME_LOGGED_MAX).collect::<String>()
+    };
+    let (host, origin) = (named(HOST), named(ORIGIN));
+    tracing::warn!(reason, host, origin, "a request was refused");
 }
 
 fn check_caller(
     gate: &Gate,
-    headers: &HeaderMap,
-    uri: &Uri,
+    request: &Request,
+    is_page: bool,
 ) -> Result<(), (StatusCode, &'static str)> {
+    let headers = request.headers();
     let host = match sole(headers, HOST.as_str()) {
         Err(()) => return Err((StatusCode::BAD_REQUEST, "more than one `Host` header")),
         Ok(Some(host)) => host.parse::<Authority>().ok(),
-        Ok(None) => uri.authority().cloned(),
+        Ok(None) => request.uri().authority().cloned(),
     };
     let Some(host) = host else {
         return Err((
@@ -142,6 +174,7 @@ fn check_caller(
     match sole(headers, ORIGIN.as_str()) {
         Ok(None) => Ok(()),
         Ok(Some(origin)) if gate.allows_origin(origin) => Ok(()),
+        Ok(Some(origin)) if is_page && gate.is_own_page(origin, &host) => Ok(()),
         Ok(Some(_)) | Err(()) => Err((StatusCode::FORBIDDEN, "this `Origin` is not allowed")),
     }
 }

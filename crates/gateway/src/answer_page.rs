@@ -27,6 +27,9 @@ width:100%;box-sizing:border-box;padding:.4rem;font:inherit}fieldset{border:1px 
 font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}.fault{color:#a00}\
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}dl,p.note{color:#aaa}.fault{color:#f88}}";
 
+/// Where the page stands, under the path of its server.
+pub(crate) const ROUTE: &str = "/answer/{token}";
+
 /// Shows the question.
 pub(crate) async fn show(
     State(shared): State<Arc<Shared>>,
@@ -178,6 +181,12 @@ fn refused(error: &AnswerError) -> Response {
     notice(status, text)
 }
 
+/// The page for a person whose request is refused by where it comes from.
+pub(crate) fn not_let_in(status: StatusCode, reason: &str) -> Response {
+    let text = format!("This page cannot be used from here: {reason}.");
+    notice(status, &text)
+}
+
 fn gone() -> Response {
     let text = "This link is not valid, or it has expired.";
     notice(StatusCode::NOT_FOUND, text)
@@ -275,7 +284,8 @@ fn page(status: StatusCode, body: &str) -> Response {
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, policy),
-        (REFERRER_POLICY, "no-referrer"),
+        // The link goes nowhere else; with `no-referrer` browsers would send the form from nowhere, `Origin: null`.
+        (REFERRER_POLICY, "same-origin"),
         (CACHE_CONTROL, "no-store"),
     ];
     (status, headers, document).into_response()

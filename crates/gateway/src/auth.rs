@@ -72,6 +72,11 @@ impl Access {
         self.rules().verifier.as_ref()?.public_host()
     }
 
+    /// What browsers call that place when they send a form from it.
+    pub(crate) fn public_origin(&self) -> Option<String> {
+        self.rules().verifier.as_ref()?.public_origin()
+    }
+
     /// Where clients and people reach the server, if that is known.
     pub(crate) fn public_base(&self) -> Option<String> {
         let rules = self.rules();

@@ -213,6 +213,6 @@ fn face(intake: Arc<Intake>, options: &HttpOptions, streams: CancellationToken) 
 fn answers(shared: &Arc<Shared>) -> Router {
     let page = get(answer_page::show).post(answer_page::take);
     Router::new()
-        .route("/answer/{token}", page)
+        .route(answer_page::ROUTE, page)
         .with_state(Arc::clone(shared))
 }

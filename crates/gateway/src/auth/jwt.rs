@@ -80,6 +80,16 @@ impl Verifier {
         resource.host().map(str::to_owned)
     }
 
+    /// Scheme, host and port, as an `Origin` header says them: the usual port is left out.
+    pub(super) fn public_origin(&self) -> Option<String> {
+        let resource: Uri = self.resource.as_ref()?.parse().ok()?;
+        let (scheme, host) = (resource.scheme_str()?, resource.host()?);
+        let usual = if scheme == "https" { 443 } else { 80 };
+        let port = resource.port_u16().filter(|port| *port != usual);
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{scheme}://{host}{port}").to_ascii_lowercase())
+    }
+
     /// The principal that a token names.
     pub(super) async fn verify(&self, token: &str) -> Result<String, Denial> {
         let invalid = |text: &str| Denial::Invalid(text.to_owned());

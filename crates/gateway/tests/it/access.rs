@@ -1,5 +1,6 @@
 //! Who is let in: tokens of a list, tokens of an identity provider, and nobody else.
 
+use crate::answer_page;
 use crate::client::Http;
 use crate::provider::{AUDIENCE, Key, Provider, now};
 use crate::world::{World, workflow};
@@ -168,6 +169,19 @@ async fn a_person_answers_where_the_server_is_known_to_be() {
         text.contains(" https://tools.example.com/x/answer/"),
         "{text}"
     );
+    // The proxy that stands there forwards under a host of its own, or under the public one.
+    let (_, rest) = text.split_once("/answer/").unwrap();
+    let path = format!("/answer/{}", rest.split_whitespace().next().unwrap());
+    let client = Http::new(world.address);
+    let own = world.address.to_string();
+    for host in [own.as_str(), "tools.example.com", "tools.example.com:443"] {
+        let from = ("https://tools.example.com", host);
+        let sent = answer_page::submit(&client, &path, from, "f.name=Ada&action=accept").await;
+        assert_eq!(sent.status, StatusCode::OK, "{host}");
+    }
+    let elsewhere = ("https://tools.example.com:8443", own.as_str());
+    let sent = answer_page::submit(&client, &path, elsewhere, "f.name=Ada&action=accept").await;
+    assert_eq!(sent.status, StatusCode::FORBIDDEN);
     world.end().await;
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod access;
+mod answer_page;
 mod backend_questions;
 mod busy;
 mod client;

@@ -40,7 +40,11 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::ItemEnded { .. } => item_ended(state, event),
         What::StepEnded { .. } => step_ended(state, event),
         What::QuestionAsked { .. } => question_asked(state, event),
-        What::AnswerRefused { step, .. } => state.steps[*step as usize].answers_refused += 1,
+        What::AnswerRefused { step, reason, .. } => {
+            let own = &mut state.steps[*step as usize];
+            own.answers_refused += 1;
+            own.answer_fault = Some(reason.clone());
+        }
         What::QuestionAnswered { .. } => question_answered(state, event),
         What::ClockStopped => state.clock_stopped = Some(at),
         What::ClockStarted { deadline } => {
@@ -152,6 +156,7 @@ fn question_asked(state: &mut State, event: &Event) {
         asked: event.at,
         by: by.clone(),
         url: url.clone(),
+        fault: state.steps[*step as usize].answer_fault.take(),
     };
     state.steps[*step as usize].questions_put = *round + 1;
     state.questions.insert(*step, question);
@@ -400,7 +405,9 @@ fn question_answered(state: &mut State, event: &Event) {
     else {
         return;
     };
-    state.steps[*step as usize].answers_refused = 0;
+    let own = &mut state.steps[*step as usize];
+    own.answers_refused = 0;
+    own.answer_fault = None;
     let Some(question) = state.questions.remove(step) else {
         return;
     };

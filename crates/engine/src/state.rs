@@ -87,6 +87,8 @@ pub struct StepState {
     pub questions_put: u32,
     /// How often the step's question was answered wrongly.
     pub answers_refused: u32,
+    /// Why the last answer did not fit, until the question is put again.
+    pub answer_fault: Option<String>,
 }
 
 /// A status that starts as pending.
@@ -219,6 +221,8 @@ pub struct OpenQuestion {
     pub by: Option<AskedBy>,
     /// A page to visit in place of a form.
     pub url: Option<String>,
+    /// Why the answer to the last round did not fit.
+    pub fault: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -46,7 +46,7 @@ fn fits_form(question: &Asked) -> bool {
 /// The parameters of `elicitation/create`.
 fn parameters(question: &Asked, era: Era) -> Value {
     if let Some(url) = &question.url {
-        let mut page = json!({ "mode": "url", "message": question.message, "url": url });
+        let mut page = json!({ "mode": "url", "message": question.put(), "url": url });
         if era == Era::Legacy {
             // 2025-11-25 wants one; nobody is told of the page's completion.
             let id = format!("{}-{}", question.step, question.round);
@@ -58,7 +58,7 @@ fn parameters(question: &Asked, era: Era) -> Value {
         Some(schema) => Value::clone(schema),
         None => json!({ "type": "object", "properties": {} }),
     };
-    let mut form = json!({ "message": question.message, "requestedSchema": schema });
+    let mut form = json!({ "message": question.put(), "requestedSchema": schema });
     if era == Era::Modern {
         form["mode"] = Value::from("form");
     }

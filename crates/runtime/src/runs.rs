@@ -8,7 +8,7 @@ use crate::world::chain;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
-use onecall_engine::identity::RunId;
+use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Phase};
 use onecall_engine::state::State;
 use onecall_workflow::workflow::Output;
@@ -50,14 +50,26 @@ pub struct Asked {
     pub schema: Option<Arc<Value>>,
     /// A page to visit in place of a form.
     pub url: Option<String>,
+    /// Until when it can be answered.
+    pub deadline: Option<Timestamp>,
+    /// Why the last answer did not fit.
+    pub fault: Option<String>,
 }
 
 impl Asked {
+    /// The message, with why it is put again.
+    pub fn put(&self) -> String {
+        match &self.fault {
+            Some(fault) => format!("{} (the last answer did not fit: {fault})", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The message, and the page it sends to.
     pub fn text(&self) -> String {
         match &self.url {
-            Some(url) => format!("{} {url}", self.message),
-            None => self.message.clone(),
+            Some(url) => format!("{} {url}", self.put()),
+            None => self.put(),
         }
     }
 }
@@ -254,6 +266,8 @@ fn standing_with(state: &State, steps: Arc<[String]>) -> Standing {
         message: text(&question.message),
         schema: question.schema.clone(),
         url: question.url.clone(),
+        deadline: question.deadline,
+        fault: question.fault.as_deref().map(text),
     });
     Standing {
         run: state.run.clone(),

@@ -160,6 +160,33 @@ async fn a_session_is_asked_on_the_stream_of_the_call() {
 }
 
 #[tokio::test]
+async fn whoever_is_asked_again_is_told_why() {
+    let world = World::start().await;
+    let told = "Really? (the last answer did not fit: `name` is required)";
+    let unfit = json!({ "action": "accept", "content": {} });
+    let mut client = Http::new(world.address);
+    let state = asked(&mut client).await;
+    let again = client.modern_result("tools/call", answer(&state, &unfit));
+    let again = again.await;
+    assert_eq!(again["inputRequests"]["sure"]["params"]["message"], told);
+
+    let mut session = Http::new(world.address);
+    let capabilities = json!({ "elicitation": {} });
+    session.initialize("2025-06-18", capabilities).await;
+    let call = session.legacy("tools/call", json!({ "name": "approve" }));
+    let mut stream = call.await;
+    let first = stream.next().await.unwrap();
+    assert_eq!(first["params"]["message"], "Really?");
+    session.respond(&first["id"], &unfit).await;
+    let second = stream.next().await.unwrap();
+    assert_eq!(second["params"]["message"], told);
+    session.respond(&second["id"], &accept("Ada")).await;
+    let result = stream.response().await;
+    assert_eq!(result["result"]["structuredContent"]["action"], "accept");
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_handle_leads_to_the_page_and_to_the_result() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

@@ -66,6 +66,18 @@ async fn a_task_asks_is_answered_and_can_be_cancelled() {
     let requests = asking["inputRequests"].as_object().unwrap();
     let (key, request) = requests.iter().next().unwrap();
     assert_eq!(request["method"], "elicitation/create");
+    let mut unfit = json!({ "taskId": id, "inputResponses": {} });
+    unfit["inputResponses"][key] = json!({ "action": "accept", "content": {} });
+    client
+        .modern_result("tasks/update", with_tasks(unfit, true))
+        .await;
+    let asking = task(&mut client, &id).await;
+    let requests = asking["inputRequests"].as_object().unwrap();
+    let (key, request) = requests.iter().next().unwrap();
+    assert_eq!(
+        request["params"]["message"],
+        "Really? (the last answer did not fit: `name` is required)"
+    );
     let mut update = json!({ "taskId": id, "inputResponses": { "unknown": 1 } });
     update["inputResponses"][key] = json!({ "action": "accept", "content": { "name": "Ada" } });
     let taken = client

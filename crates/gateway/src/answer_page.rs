@@ -1,5 +1,6 @@
 //! The page on which a person answers one question of a run: one self-contained document, without scripts.
-//! The link is sealed and expires; what was answered once can only be answered the same again.
+//! The link is sealed and expires, and follows its question through its rounds; what was answered once can only be
+//! answered the same again.
 
 mod form;
 
@@ -9,13 +10,14 @@ use crate::server::Shared;
 use axum::extract::{DefaultBodyLimit, FromRequest as _};
 use axum::extract::{Form, Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use form::escape;
+use form::{Entered, escape};
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use http::{HeaderMap, StatusCode};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_runtime::ahead::Ahead;
 use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
+use onecall_runtime::rounds::{Closed, Whereabouts};
 use onecall_runtime::runs::Asked;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -30,6 +32,9 @@ font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-rig
 /// Where the page stands, under the path of its server.
 pub(crate) const ROUTE: &str = "/answer/{token}";
 
+/// The field that says in which round the form was shown.
+const ROUND: &str = "round";
+
 /// Shows the question.
 pub(crate) async fn show(
     State(shared): State<Arc<Shared>>,
@@ -39,10 +44,23 @@ pub(crate) async fn show(
     let Some(link) = open(&shared, &token, &headers).await else {
         return gone();
     };
-    match question(&shared, &link).await {
-        Ok(question) => question_page(StatusCode::OK, &shared, &link, &question, None).await,
-        Err(refusal) => refusal,
+    let place = Place {
+        shared: &shared,
+        link: &link,
+    };
+    let stands = match place.question().await {
+        Ok(stands) => stands,
+        Err(refusal) => return refusal,
+    };
+    if let Some(how) = stands.closed {
+        return closed(how);
     }
+    let shown = Shown {
+        question: &stands.question,
+        fault: stands.question.fault.as_deref(),
+        entered: None,
+    };
+    place.page(StatusCode::OK, shown).await
 }
 
 /// Takes the filled-in form.
@@ -59,13 +77,21 @@ pub(crate) async fn take(
         Ok(Form(fields)) => fields,
         Err(error) => return notice(error.status(), "The form could not be read."),
     };
-    let given = match given(&shared, &link, &fields).await {
+    let entered = Entered(&fields);
+    let place = Place {
+        shared: &shared,
+        link: &link,
+    };
+    let stands = match place.question().await {
+        Ok(stands) => stands,
+        Err(refusal) => return refusal,
+    };
+    let given = match given(&stands, entered) {
         Ok(given) => given,
-        Err(Refusal::Page(response)) => return *response,
-        Err(Refusal::Fault(question, fault)) => {
-            let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return question_page(status, &shared, &link, &question, Some(&fault)).await;
+        Err(Unread::Button) => {
+            return notice(StatusCode::BAD_REQUEST, "Choose accept, decline or cancel.");
         }
+        Err(Unread::Fault(fault)) => return place.again(&fault, entered).await,
     };
     let run = RunId::new(link.run.as_str());
     match shared.runtime.answer(&run, given).await {
@@ -73,50 +99,38 @@ pub(crate) async fn take(
             StatusCode::OK,
             "Your answer was taken. You can close this page.",
         ),
-        Ok(Answered::AskedAgain { reason }) => {
-            let text = format!("The answer does not fit and the question is asked again: {reason}");
-            notice(StatusCode::UNPROCESSABLE_ENTITY, &text)
-        }
-        Ok(Answered::TooLate) => notice(
-            StatusCode::GONE,
-            "The time to answer is over; the run has gone on without.",
-        ),
+        Ok(Answered::AskedAgain { reason }) => place.again(&reason, entered).await,
+        Ok(Answered::TooLate) => closed(Closed::TimedOut),
+        Err(AnswerError::NotAsked { .. }) => closed(stands.closed.unwrap_or(Closed::Withdrawn)),
         Err(error) => refused(&error),
     }
 }
 
-enum Refusal {
-    Page(Box<Response>),
-    Fault(Asked, String),
+/// Why a form holds no answer.
+enum Unread {
+    Button,
+    Fault(String),
 }
 
-/// What the form says. Its fields are read by the schema; once answered, the schema no longer matters.
-async fn given(
-    shared: &Shared,
-    link: &AnswerLink,
-    fields: &[(String, String)],
-) -> Result<Given, Refusal> {
-    let button = fields.iter().find(|(name, _)| name == "action");
-    let action = match button.map(|(_, value)| value.as_str()) {
+/// What the form says, of the round in which it was shown: a form that is sent twice counts once.
+fn given(stands: &Whereabouts, entered: Entered<'_>) -> Result<Given, Unread> {
+    let question = &stands.question;
+    let action = match entered.first("action") {
         Some("accept") => AnswerAction::Accept,
         Some("decline") => AnswerAction::Decline,
         Some("cancel") => AnswerAction::Cancel,
-        Some(_) | None => {
-            let refusal = notice(StatusCode::BAD_REQUEST, "Choose accept, decline or cancel.");
-            return Err(Refusal::Page(Box::new(refusal)));
-        }
+        Some(_) | None => return Err(Unread::Button),
     };
     let mut content = None;
     if action == AnswerAction::Accept {
-        let question = question(shared, link)
-            .await
-            .map_err(|response| Refusal::Page(Box::new(response)))?;
-        let read = form::read(question.schema.as_deref(), fields);
-        content = Some(read.map_err(|fault| Refusal::Fault(question, fault))?);
+        let read = form::read(question.schema.as_deref(), entered);
+        content = Some(read.map_err(Unread::Fault)?);
     }
+    let shown = entered.first(ROUND).and_then(|round| round.parse().ok());
+    let round = shown.map_or(question.round, |shown: u32| shown.min(question.round));
     Ok(Given {
-        step: link.step.clone(),
-        round: Some(link.round),
+        step: question.step.clone(),
+        round: Some(round),
         action,
         content,
     })
@@ -140,25 +154,108 @@ async fn open(shared: &Shared, token: &str, headers: &HeaderMap) -> Option<Answe
     owned.is_ok().then_some(link)
 }
 
-/// The question behind a link, while it is open.
-async fn question(shared: &Shared, link: &AnswerLink) -> Result<Asked, Response> {
-    let run = RunId::new(link.run.as_str());
-    let standing = shared.runtime.standing(&run).await;
-    let standing = standing.map_err(|error| refused(&AnswerError::Look(error)))?;
-    let mut questions = standing.questions.into_iter();
-    let is_it = |asked: &Asked| asked.step == link.step && asked.round == link.round;
-    questions.find(is_it).ok_or_else(|| {
-        let text = "This question is closed: it was answered, or its time has passed.";
-        notice(StatusCode::GONE, text)
-    })
+/// Where a link leads.
+struct Place<'a> {
+    shared: &'a Shared,
+    link: &'a AnswerLink,
+}
+
+impl Place<'_> {
+    /// The question behind the link, through all of its rounds.
+    async fn question(&self) -> Result<Whereabouts, Response> {
+        let run = RunId::new(self.link.run.as_str());
+        let (step, round) = (&self.link.step, self.link.round);
+        let looked = self.shared.runtime.whereabouts(&run, step, round).await;
+        let looked = looked.map_err(|error| refused(&AnswerError::Look(error)))?;
+        looked.ok_or_else(|| closed(Closed::Withdrawn))
+    }
+
+    /// The form once more, with what is wrong and what was entered.
+    async fn again(&self, fault: &str, entered: Entered<'_>) -> Response {
+        let question = match self.question().await {
+            Ok(stands) => match stands.closed {
+                Some(how) => return closed(how),
+                None => stands.question,
+            },
+            Err(refusal) => return refusal,
+        };
+        let shown = Shown {
+            question: &question,
+            fault: Some(fault),
+            entered: Some(entered),
+        };
+        self.page(StatusCode::UNPROCESSABLE_ENTITY, shown).await
+    }
+
+    /// The question, who asks it, what follows from it, and the form.
+    async fn page(&self, status: StatusCode, shown: Shown<'_>) -> Response {
+        let question = shown.question;
+        let run = RunId::new(self.link.run.as_str());
+        let ahead = match self.shared.runtime.ahead(&run, &self.link.step).await {
+            Ok(ahead) => ahead,
+            Err(error) => return refused(&AnswerError::Look(error)),
+        };
+        let mut body = format!("<h1>{}</h1>", escape(&question.message));
+        if let Some(url) = &question.url {
+            let url = escape(url);
+            let _ = write!(
+                body,
+                "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
+            );
+        }
+        body.push_str(&who_asks(self.shared, self.link, &ahead));
+        if let Some(fault) = shown.fault {
+            let fault = escape(fault);
+            let _ = write!(
+                body,
+                "<p class=\"fault\" role=\"alert\">The last answer did not fit: {fault}</p>"
+            );
+        }
+        let _ = write!(
+            body,
+            "<form method=\"post\"><input type=\"hidden\" name=\"{ROUND}\" value=\"{}\">",
+            question.round
+        );
+        body.push_str(&form::fields(question.schema.as_deref(), shown.entered));
+        body.push_str(
+            "<p><button name=\"action\" value=\"accept\">Accept</button>\
+             <button name=\"action\" value=\"decline\" formnovalidate>Decline</button>\
+             <button name=\"action\" value=\"cancel\" formnovalidate>Cancel</button></p></form>",
+        );
+        body.push_str(&what_follows(&ahead));
+        page(status, &body)
+    }
+}
+
+/// A question as it is shown.
+struct Shown<'a> {
+    question: &'a Asked,
+    /// Why the last answer did not fit.
+    fault: Option<&'a str>,
+    entered: Option<Entered<'a>>,
+}
+
+/// What a person is told who comes to a question that is open no longer.
+fn closed(how: Closed) -> Response {
+    let text = match how {
+        Closed::Answered(AnswerAction::Decline) => "This question is closed: it was declined.",
+        Closed::Answered(AnswerAction::Cancel) => "This question is closed: it was cancelled.",
+        Closed::Answered(AnswerAction::Accept | AnswerAction::Timeout) => {
+            "This question is closed: it was answered."
+        }
+        Closed::Unfit => {
+            "This question is closed: too many answers did not fit, so it was given up."
+        }
+        Closed::TimedOut => "This question is closed: the time to answer it is over.",
+        Closed::RunEnded => "This question is closed: the run that asked has ended.",
+        Closed::Withdrawn => "This question is closed: the run has gone on without an answer.",
+    };
+    notice(StatusCode::GONE, text)
 }
 
 fn refused(error: &AnswerError) -> Response {
     let (status, text) = match error {
-        AnswerError::NotAsked { .. } => (
-            StatusCode::GONE,
-            "This question is closed: it was answered, or its time has passed.",
-        ),
+        AnswerError::NotAsked { .. } => return closed(Closed::Withdrawn),
         AnswerError::Otherwise { .. } => (
             StatusCode::CONFLICT,
             "This question was answered otherwise; that answer counts.",
@@ -190,46 +287,6 @@ pub(crate) fn not_let_in(status: StatusCode, reason: &str) -> Response {
 fn gone() -> Response {
     let text = "This link is not valid, or it has expired.";
     notice(StatusCode::NOT_FOUND, text)
-}
-
-/// The question, who asks it, what follows from it, and the form.
-async fn question_page(
-    status: StatusCode,
-    shared: &Shared,
-    link: &AnswerLink,
-    question: &Asked,
-    fault: Option<&str>,
-) -> Response {
-    let run = RunId::new(link.run.as_str());
-    let ahead = match shared.runtime.ahead(&run, &link.step).await {
-        Ok(ahead) => ahead,
-        Err(error) => return refused(&AnswerError::Look(error)),
-    };
-    let mut body = format!("<h1>{}</h1>", escape(&question.message));
-    if let Some(url) = &question.url {
-        let url = escape(url);
-        let _ = write!(
-            body,
-            "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
-        );
-    }
-    body.push_str(&who_asks(shared, link, &ahead));
-    if let Some(fault) = fault {
-        let _ = write!(
-            body,
-            "<p class=\"fault\" role=\"alert\">{}</p>",
-            escape(fault)
-        );
-    }
-    body.push_str("<form method=\"post\">");
-    body.push_str(&form::fields(question.schema.as_deref()));
-    body.push_str(
-        "<p><button name=\"action\" value=\"accept\">Accept</button>\
-         <button name=\"action\" value=\"decline\" formnovalidate>Decline</button>\
-         <button name=\"action\" value=\"cancel\" formnovalidate>Cancel</button></p></form>",
-    );
-    body.push_str(&what_follows(&ahead));
-    page(status, &body)
 }
 
 fn who_asks(shared: &Shared, link: &AnswerLink, ahead: &Ahead) -> String {

@@ -142,3 +142,12 @@ pub(crate) const KEYS_AGAIN: Duration = Duration::from_secs(10);
 
 /// How far clocks may be apart, unless configured.
 pub(crate) const CLOCK_LEEWAY: Duration = Duration::from_mins(1);
+
+/// Limit: fields of one form; a question that needs more is answered as JSON.
+pub(crate) const FORM_FIELDS_MAX: usize = 500;
+
+/// Limit: how deep a form shows objects in objects; what is deeper is written as JSON.
+pub(crate) const FORM_DEPTH_MAX: usize = 6;
+
+/// Texts that may be longer than this, in characters, are entered on several lines.
+pub(crate) const FORM_LINE_MAX: u64 = 200;

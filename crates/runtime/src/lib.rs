@@ -21,6 +21,7 @@ pub mod publish;
 pub mod questions;
 pub mod raw;
 pub mod retry;
+pub mod rounds;
 pub mod runs;
 pub mod runtime;
 pub mod saved;

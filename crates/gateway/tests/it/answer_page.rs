@@ -1,8 +1,9 @@
 //! The answer page as browsers use it: where a form may come from, and what a person is shown when it may not.
 
 use crate::client::{Answer, Http};
-use crate::world::World;
+use crate::world::{World, configured};
 use http::{Method, StatusCode};
+use onecall_engine::journal::{Filter, Phase};
 use serde_json::{Value, json};
 
 /// What Chromium sends with a form, less `Host`, `Origin` and `Referer`.
@@ -68,7 +69,9 @@ async fn a_browser_sends_the_form_from_wherever_it_got_it() {
         "box.example:8080".to_owned(),
     ] {
         let path = page_of(&mut client, json!({ "name": "approve" })).await;
-        let page = client.send(Method::GET, &path, &[("host", &host)], "").await;
+        let page = client
+            .send(Method::GET, &path, &[("host", &host)], "")
+            .await;
         assert_eq!(page.status, StatusCode::OK, "{host}");
         // With `no-referrer` browsers would say `Origin: null`.
         assert_eq!(page.headers["referrer-policy"], "same-origin");
@@ -104,5 +107,115 @@ async fn a_form_from_elsewhere_is_refused_with_a_page() {
     }
     let still = client.send(Method::GET, &path, &[], "").await;
     assert_eq!(still.status, StatusCode::OK);
+    world.end().await;
+}
+
+/// Workflows that ask for a number up to five: `count` for a day, `hasty` for a moment.
+const COUNTING: &str = "
+- name: count
+  description: Asks
+  parameters: {type: object, properties: {}}
+  steps:
+  - {id: many, type: elicitation, message: 'How many?', timeout: 24h, schema: {type: object, required: [n],
+      properties: {n: {type: integer, maximum: 5}, note: {type: string}}}}
+- name: hasty
+  description: Asks
+  parameters: {type: object, properties: {}}
+  steps:
+  - {id: many, type: elicitation, message: 'How many?', timeout: 200ms, schema: {type: object, required: [n],
+      properties: {n: {type: integer}}}}
+";
+
+async fn get(client: &Http, path: &str) -> (StatusCode, String) {
+    let page = client.send(Method::GET, path, &[], "").await;
+    (page.status, page.text().await)
+}
+
+async fn post(client: &Http, path: &str, form: &str) -> (StatusCode, String) {
+    let kind = [("content-type", "application/x-www-form-urlencoded")];
+    let page = client
+        .send(Method::POST, path, &kind, form.to_owned())
+        .await;
+    (page.status, page.text().await)
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_asked_again_on_the_same_page() {
+    let world = World::serving(configured(COUNTING)).await;
+    let mut client = Http::new(world.address);
+    let path = page_of(&mut client, json!({ "name": "count" })).await;
+    let unfit = "round=0&f.n=9&f.note=why%3F&action=accept";
+    // Sent twice, as by a double click: that is one answer.
+    for _ in 0..2 {
+        let (status, page) = post(&client, &path, unfit).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(
+            page.contains("did not fit: `n` must be at most 5"),
+            "{page}"
+        );
+        assert!(page.contains("name=\"round\" value=\"1\""), "{page}");
+        assert!(page.contains("value=\"9\"") && page.contains("value=\"why?\""));
+    }
+    let (status, page) = post(&client, &path, "round=1&f.n=x&action=accept").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("`n` must be an integer") && page.contains("value=\"x\""));
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        page.contains("did not fit: `n` must be at most 5"),
+        "{page}"
+    );
+    for _ in 0..2 {
+        let (status, page) = post(&client, &path, "round=1&f.n=3&action=accept").await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+    }
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::GONE);
+    assert!(page.contains("closed: it was answered"), "{page}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_closed_question_tells_how_it_was_closed() {
+    let world = World::serving(configured(COUNTING)).await;
+    let mut client = Http::new(world.address);
+    let path = page_of(&mut client, json!({ "name": "count" })).await;
+    for _ in 0..3 {
+        let (status, _) = post(&client, &path, "f.n=9&action=accept").await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    let (status, page) = post(&client, &path, "f.n=9&action=accept").await;
+    assert_eq!(status, StatusCode::GONE);
+    assert!(page.contains("too many answers did not fit"), "{page}");
+
+    let path = page_of(&mut client, json!({ "name": "count" })).await;
+    post(&client, &path, "action=decline").await;
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::GONE);
+    assert!(page.contains("closed: it was declined"), "{page}");
+
+    let path = page_of(&mut client, json!({ "name": "hasty" })).await;
+    world.newest_comes_to("hasty", Phase::Failed).await;
+    for (status, page) in [
+        get(&client, &path).await,
+        post(&client, &path, "f.n=1&action=accept").await,
+    ] {
+        assert_eq!(status, StatusCode::GONE);
+        assert!(page.contains("the time to answer it is over"), "{page}");
+    }
+
+    let path = page_of(&mut client, json!({ "name": "count" })).await;
+    let runs = world
+        .runtime
+        .journal()
+        .list(Filter::default())
+        .await
+        .unwrap();
+    let run = world.runtime.attach(&runs[0].id).await.unwrap();
+    run.cancel("no longer wanted").await;
+    world.newest_comes_to("count", Phase::Cancelled).await;
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::GONE);
+    assert!(page.contains("the run that asked has ended"), "{page}");
     world.end().await;
 }

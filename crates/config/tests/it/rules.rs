@@ -197,6 +197,13 @@ fn loop_arithmetic_warns_only_where_an_item_has_its_own_time() {
 }
 
 #[test]
+fn a_question_may_outlast_a_default_time_out_of_the_run_but_not_a_stated_one() {
+    let asks = "  - {id: s, type: elicitation, message: Go?, timeout: 24h}\n";
+    sound(asks);
+    assert_eq!(codes(&format!("{asks}  timeout: 1h\n")), ["WF108"]);
+}
+
+#[test]
 fn zero_means_the_default_everywhere() {
     sound(
         "  - {id: s, tool: b.t, timeout: 0s}\n  - {id: l, type: forEach, collection: \"[1]\", maxParallel: 0, maxIterations: 0, step: {tool: b.t}}\n",

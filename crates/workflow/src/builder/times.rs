@@ -1,17 +1,22 @@
 //! Arithmetic of time-outs: a bound that can never be reached, or a loop that cannot end in time.
 
 use super::Builder;
+use crate::policy::WhileAsking;
 use crate::step::{Action, Each, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes};
 use std::time::Duration;
 
 pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
-    let Some(run) = builder.policy.timeout.map(|timeout| timeout.limit) else {
+    let Some(whole) = builder.policy.timeout else {
         return;
     };
+    let run = whole.limit;
     for step in &builder.steps {
+        let stands = whole.while_asking == WhileAsking::Stands;
+        let is_free = stands && matches!(step.action, Action::Ask(_));
         if let Some(timeout) = step.timeout
             && timeout > run
+            && !is_free
         {
             diagnostics.push(step_above_run(step, timeout, run));
         }

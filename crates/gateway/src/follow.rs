@@ -10,6 +10,7 @@ use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
 use crate::{ask, call, large, tasks};
 use onecall_engine::failure::Code;
+use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError};
 use onecall_runtime::calls::Moved;
 use onecall_runtime::questions::{Answered, Follower};
@@ -51,7 +52,7 @@ pub(crate) async fn follow(
             moved = follower.moved() => moved,
             () = tokio::time::sleep_until(deadline) => {
                 if is_task {
-                    return tasks::created(shared, &follower.run).await;
+                    return tasks::created(shared, &follower.run, caller).await;
                 }
                 return Ok(running(&follower, terms));
             }
@@ -102,7 +103,9 @@ async fn at_rest(
         .collect();
     let Some(first) = forms.first() else {
         if is_task {
-            return tasks::created(shared, &follower.run).await.map(Some);
+            return tasks::created(shared, &follower.run, caller)
+                .await
+                .map(Some);
         }
         return Ok(Some(waiting(shared, standing, caller, terms)));
     };
@@ -168,23 +171,34 @@ fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms)
     let run = &standing.run;
     let mut text = format!("run `{run}` waits for a person.");
     for question in &standing.questions {
-        let (step, message) = (&question.step, question.text());
-        let _ = write!(text, " Step `{step}` asks: {message}");
-        if let Some(base) = shared.base() {
-            let link = AnswerLink {
-                run: run.as_str().to_owned(),
-                step: step.clone(),
-                round: question.round,
-                principal: caller.principal.name().map(str::to_owned),
-                expires: seal::expiry(),
-            };
-            let token = shared.sealer.seal(Purpose::AnswerLink, &link);
-            let _ = write!(text, " A person answers at {base}/answer/{token} or with");
-        } else {
-            text.push_str(" A person answers with");
-        }
-        let _ = write!(text, " `onecall runs answer {run} {step}`.");
+        text.push_str(&how_to_answer(shared, run, question, caller));
     }
     let _ = write!(text, " Then {}", result_tool::advice(run));
     result::unfinished(run, Code::PendingInput, text, terms.declares_output)
+}
+
+/// What is asked, and where and how a person whom the client cannot ask answers it.
+pub(crate) fn how_to_answer(
+    shared: &Shared,
+    run: &RunId,
+    question: &Asked,
+    caller: &Caller,
+) -> String {
+    let (step, message) = (&question.step, question.text());
+    let mut text = format!(" Step `{step}` asks: {message}");
+    if let Some(base) = shared.base() {
+        let link = AnswerLink {
+            run: run.as_str().to_owned(),
+            step: step.clone(),
+            round: question.round,
+            principal: caller.principal.name().map(str::to_owned),
+            expires: seal::expiry(),
+        };
+        let token = shared.sealer.seal(Purpose::AnswerLink, &link);
+        let _ = write!(text, " A person answers at {base}/answer/{token} or with");
+    } else {
+        text.push_str(" A person answers with");
+    }
+    let _ = write!(text, " `onecall runs answer {run} {step}`.");
+    text
 }

@@ -2,6 +2,7 @@
 //! the extension. A task is its run, under the run's id, for the run's owner; nothing else is kept of it.
 
 use crate::call::Caller;
+use crate::follow::how_to_answer;
 use crate::limits::{TASK_POLL, TASK_TTL};
 use crate::server::Shared;
 use crate::{ask, large};
@@ -22,9 +23,14 @@ pub(crate) fn is_task(name: &str) -> bool {
 }
 
 /// The answer to a call whose run goes on as a task.
-pub(crate) async fn created(shared: &Shared, run: &RunId) -> Result<Value, RpcError> {
+pub(crate) async fn created(
+    shared: &Shared,
+    run: &RunId,
+    caller: &Caller,
+) -> Result<Value, RpcError> {
     let (summary, standing) = looked(shared, run).await?;
-    let mut task = fields(&summary, &standing, None);
+    let asks = |_: &Asked| false;
+    let mut task = fields(&summary, status(shared, &standing, caller, asks));
     task.insert("resultType".to_owned(), Value::from("task"));
     for key in ["result", "error", "inputRequests"] {
         task.shift_remove(key);
@@ -57,7 +63,9 @@ pub(crate) async fn answer(
             let (summary, mut standing) = looked(shared, &run).await?;
             let result = large::result(shared, &standing, standing.declares_output, caller).await;
             standing.result = result.map(Arc::new);
-            Ok(Value::Object(fields(&summary, &standing, Some(caller))))
+            let asks = |asked: &Asked| ask::can_be_put(asked, caller);
+            let status = status(shared, &standing, caller, asks);
+            Ok(Value::Object(fields(&summary, status)))
         }
         method::TASKS_UPDATE => {
             shared.runtime.lend(&run, caller.token.as_ref());
@@ -81,8 +89,10 @@ fn unknown(error: &LookError) -> RpcError {
     }
 }
 
-/// The fields of a task, with what is asked of the client where it can put the question to its person.
-fn fields(summary: &Summary, standing: &Standing, caller: Option<&Caller>) -> Map<String, Value> {
+/// The status of a task and what stands beside it.
+type Status = (&'static str, Option<(&'static str, Value)>);
+
+fn fields(summary: &Summary, (status, beside): Status) -> Map<String, Value> {
     let mut task = Map::new();
     let millis =
         |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -94,24 +104,25 @@ fn fields(summary: &Summary, standing: &Standing, caller: Option<&Caller>) -> Ma
         ("pollIntervalMs", Value::from(millis(TASK_POLL))),
     ];
     task.extend(rows.map(|(key, value)| (key.to_owned(), value)));
-    let (status, beside) = status(standing, caller);
     task.insert("status".to_owned(), Value::from(status));
     task.extend(beside.map(|(key, value)| (key.to_owned(), value)));
     task
 }
 
+/// `asks`: which questions the client puts to its person; for the others it is told how a person answers them.
 fn status(
+    shared: &Shared,
     standing: &Standing,
-    caller: Option<&Caller>,
-) -> (&'static str, Option<(&'static str, Value)>) {
+    caller: &Caller,
+    asks: impl Fn(&Asked) -> bool,
+) -> Status {
     if let Some(result) = &standing.result {
         return ended(standing.phase, result);
     }
-    let can_put = |asked: &&Asked| caller.is_some_and(|caller| ask::can_be_put(asked, caller));
     let requests: Map<String, Value> = standing
         .questions
         .iter()
-        .filter(can_put)
+        .filter(|asked| asks(asked))
         .map(|asked| (key_of(asked), ask::request(asked)))
         .collect();
     if !requests.is_empty() {
@@ -124,13 +135,18 @@ fn status(
         let text = format!("held: {reason}");
         return ("working", Some(("statusMessage", Value::from(text))));
     }
-    let waits = (standing.phase == Phase::Waiting)
-        .then(|| ("statusMessage", Value::from("waits for a person")));
-    ("working", waits)
+    if standing.phase != Phase::Waiting {
+        return ("working", None);
+    }
+    let mut text = "waits for a person.".to_owned();
+    for question in &standing.questions {
+        text.push_str(&how_to_answer(shared, &standing.run, question, caller));
+    }
+    ("working", Some(("statusMessage", Value::from(text))))
 }
 
 /// A failed run is a completed task with an error result; only faults of ours are failed tasks.
-fn ended(phase: Phase, result: &Value) -> (&'static str, Option<(&'static str, Value)>) {
+fn ended(phase: Phase, result: &Value) -> Status {
     if phase == Phase::Cancelled {
         return ("cancelled", None);
     }

@@ -61,6 +61,20 @@ async fn a_task_asks_is_answered_and_can_be_cancelled() {
     let call = with_tasks(json!({ "name": "approve" }), false);
     let created = client.modern_result("tools/call", call).await;
     let id = created["taskId"].as_str().unwrap().to_owned();
+    // It is told how a person answers, now and whenever it looks.
+    let params = with_tasks(json!({ "taskId": id }), false);
+    let looked = client.modern_result("tasks/get", params).await;
+    for task in [&created, &looked] {
+        assert_eq!(task["status"], "working");
+        let text = task["statusMessage"].as_str().unwrap();
+        let link = format!(
+            "Really? A person answers at http://{}/answer/",
+            world.address
+        );
+        assert!(text.contains(&link), "{text}");
+        let command = format!("or with `onecall runs answer {id} sure`.");
+        assert!(text.contains(&command), "{text}");
+    }
     let asking = task(&mut client, &id).await;
     assert_eq!(asking["status"], "input_required");
     let requests = asking["inputRequests"].as_object().unwrap();

@@ -2,32 +2,27 @@
 //! The link is sealed and expires, and follows its question through its rounds; what was answered once can only be
 //! answered the same again.
 
+mod context;
 mod form;
+mod layout;
 
 use crate::limits::FORM_BYTES_MAX;
 use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
 use axum::extract::{DefaultBodyLimit, FromRequest as _};
 use axum::extract::{Form, Path, Request, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
+use context::{what_follows, who_asks};
 use form::{Entered, escape};
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use http::{HeaderMap, StatusCode};
+use layout::{notice, page};
 use onecall_engine::event::AnswerAction;
-use onecall_engine::identity::{RunId, Timestamp};
-use onecall_runtime::ahead::Ahead;
+use onecall_engine::identity::RunId;
 use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
 use onecall_runtime::rounds::{Closed, Whereabouts};
 use onecall_runtime::runs::Asked;
 use std::fmt::Write as _;
 use std::sync::Arc;
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;\
-color:#222;background:#fff}h1{font-size:1.3rem}h2{font-size:1rem}pre{white-space:pre-wrap;overflow-wrap:anywhere}dd{overflow-wrap:anywhere}dl{display:grid;grid-template-columns:auto 1fr;gap:.2rem 1rem;\
-color:#555}dd{margin:0}label,legend{font-weight:600}input:not([type=checkbox]),select,textarea{display:block;\
-width:100%;box-sizing:border-box;padding:.4rem;font:inherit}fieldset{border:1px solid #ccc}p.note{color:#555;\
-font-weight:400;margin:.2rem 0}button{font:inherit;padding:.5rem 1rem;margin-right:.5rem}.fault{color:#a00}\
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}dl,p.note{color:#aaa}.fault{color:#f88}}";
 
 /// Where the page stands, under the path of its server.
 pub(crate) const ROUTE: &str = "/answer/{token}";
@@ -203,7 +198,9 @@ impl Place<'_> {
                 "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
             );
         }
-        body.push_str(&who_asks(self.shared, self.link, &ahead));
+        let server = self.shared.server_info["name"].as_str();
+        let server = server.unwrap_or_default();
+        body.push_str(&who_asks(server, self.link, question, &ahead));
         if let Some(fault) = shown.fault {
             let fault = escape(fault);
             let _ = write!(
@@ -287,63 +284,4 @@ pub(crate) fn not_let_in(status: StatusCode, reason: &str) -> Response {
 fn gone() -> Response {
     let text = "This link is not valid, or it has expired.";
     notice(StatusCode::NOT_FOUND, text)
-}
-
-fn who_asks(shared: &Shared, link: &AnswerLink, ahead: &Ahead) -> String {
-    let server = shared.server_info["name"].as_str().unwrap_or_default();
-    let caller = ahead.principal.as_deref().unwrap_or("nobody in particular");
-    let expires = Timestamp::from_micros(link.expires.saturating_mul(1_000_000));
-    let rows = [
-        ("Server", server.to_owned()),
-        ("Workflow", ahead.workflow.clone()),
-        ("Called by", caller.to_owned()),
-        ("Called at", ahead.since.to_rfc3339()),
-        ("Called with", ahead.input.to_string()),
-        ("Run", link.run.clone()),
-        ("Step", link.step.clone()),
-        ("Link expires", expires.to_rfc3339()),
-    ];
-    let mut list = "<dl>".to_owned();
-    for (name, value) in rows {
-        let _ = write!(list, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
-    }
-    list.push_str("</dl>");
-    list
-}
-
-/// The steps still to come, with their tools and arguments.
-fn what_follows(ahead: &Ahead) -> String {
-    if ahead.steps.is_empty() {
-        return "<p class=\"note\">No step of the run follows.</p>".to_owned();
-    }
-    let mut text = "<h2>What runs next</h2>".to_owned();
-    for step in &ahead.steps {
-        let _ = write!(text, "<pre>{}</pre>", escape(step));
-    }
-    if ahead.more > 0 {
-        let _ = write!(text, "<p class=\"note\">And {} more steps.</p>", ahead.more);
-    }
-    text
-}
-
-fn notice(status: StatusCode, text: &str) -> Response {
-    page(status, &format!("<h1>{}</h1>", escape(text)))
-}
-
-fn page(status: StatusCode, body: &str) -> Response {
-    let document = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>A question</title>\
-         <style>{STYLE}</style></head><body>{body}</body></html>\n"
-    );
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
-                  frame-ancestors 'none'; base-uri 'none'";
-    let headers = [
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY, policy),
-        // The link goes nowhere else; with `no-referrer` browsers would send the form from nowhere, `Origin: null`.
-        (REFERRER_POLICY, "same-origin"),
-        (CACHE_CONTROL, "no-store"),
-    ];
-    (status, headers, document).into_response()
 }

@@ -4,6 +4,7 @@
 use crate::auth::Principal;
 use crate::call::Caller;
 use crate::follow::Terms;
+use crate::limits::CLIENT_NAME_CHARS_MAX;
 use crate::seal::{self, Purpose, RequestState, Sealer};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::RunId;
@@ -25,6 +26,17 @@ pub(crate) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
 pub(crate) fn shows_pages(capabilities: Option<&ClientCapabilities>) -> bool {
     let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation.as_ref());
     elicitation.is_some_and(|modes| modes.url.is_some())
+}
+
+/// What a client calls itself, short enough to be shown.
+pub(crate) fn client_name(info: Option<&Value>) -> Option<String> {
+    let text = |key: &str| info?.get(key)?.as_str().filter(|text| !text.is_empty());
+    let name = text("title").or_else(|| text("name"))?;
+    let name = match text("version") {
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
+    };
+    Some(name.chars().take(CLIENT_NAME_CHARS_MAX).collect())
 }
 
 /// Whether the client can put this question to its person.

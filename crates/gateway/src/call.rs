@@ -27,6 +27,8 @@ pub(crate) struct Caller {
     pub(crate) era: Era,
     /// Tells this client from others, where that is known.
     pub(crate) client: Option<String>,
+    /// What it calls itself, for people.
+    pub(crate) client_name: Option<String>,
     pub(crate) principal: Principal,
     /// What it showed, for backends whose tokens are exchanged for it.
     pub(crate) token: Option<CallerToken>,

@@ -54,6 +54,7 @@ impl Direct {
         let caller = Caller {
             era: Era::Modern,
             client: principal.name().map(str::to_owned),
+            client_name: ask::client_name(meta::get(&content.params, meta::CLIENT_INFO)),
             principal,
             token: parts.extensions.get::<CallerToken>().cloned(),
             trace: trace_headers(parts),

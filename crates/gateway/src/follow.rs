@@ -192,6 +192,7 @@ pub(crate) fn how_to_answer(
             step: step.clone(),
             round: question.round,
             principal: caller.principal.name().map(str::to_owned),
+            client: caller.client_name.clone(),
             expires: seal::expiry(),
         };
         let token = shared.sealer.seal(Purpose::AnswerLink, &link);

@@ -151,3 +151,6 @@ pub(crate) const FORM_DEPTH_MAX: usize = 6;
 
 /// Texts that may be longer than this, in characters, are entered on several lines.
 pub(crate) const FORM_LINE_MAX: u64 = 200;
+
+/// Limit: what a client calls itself, in characters, as it is shown to people.
+pub(crate) const CLIENT_NAME_CHARS_MAX: usize = 100;

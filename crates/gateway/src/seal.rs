@@ -66,6 +66,9 @@ pub(crate) struct AnswerLink {
     pub(crate) round: u32,
     /// Whose run it is.
     pub(crate) principal: Option<String>,
+    /// What the client that was given the link calls itself.
+    #[serde(default)]
+    pub(crate) client: Option<String>,
     pub(crate) expires: u64,
 }
 
@@ -171,6 +174,7 @@ mod tests {
             run: "r1".to_owned(),
             step: "s".to_owned(),
             round: 2,
+            client: None,
             principal: None,
             expires: 9,
         };

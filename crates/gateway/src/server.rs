@@ -214,6 +214,14 @@ impl Handler {
             Era::Modern => meta::get(params, meta::CLIENT_CAPABILITIES).cloned(),
             Era::Legacy => serde_json::to_value(&declared).ok(),
         };
+        let name = match era {
+            Era::Modern => ask::client_name(meta::get(params, meta::CLIENT_INFO)),
+            Era::Legacy => {
+                let info = context.peer.peer_info();
+                let info = info.and_then(|info| serde_json::to_value(&info.client_info).ok());
+                ask::client_name(info.as_ref())
+            }
+        };
         let level = match era {
             Era::Modern => meta::get(params, meta::LOG_LEVEL)
                 .and_then(Value::as_str)
@@ -223,6 +231,7 @@ impl Handler {
         Caller {
             era,
             client: self.client(&context, era),
+            client_name: name,
             principal: principal_of(&context),
             token: token_of(&context),
             trace: context

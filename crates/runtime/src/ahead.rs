@@ -1,16 +1,23 @@
-//! What a run goes on to do once a question of it is answered: who called it with what, and the steps still to come.
-//! For people who decide; nothing is evaluated, and sensitive values are covered.
+//! What a run goes on to do once a question of it is answered: who called it with what, and the steps still to come,
+//! with every value that is known by now. For people who decide: nothing is decided here, and sensitive values are
+//! covered.
+
+mod words;
 
 use crate::limits::STEPS_AHEAD_MAX;
 use crate::questions::LookError;
 use crate::runtime::Runtime;
 use crate::sensitive::{Masker, masked};
+use crate::world::now;
 use onecall_engine::event::{Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_workflow::print;
-use onecall_workflow::step::Step;
+use onecall_engine::state::State;
+use onecall_engine::view::View;
+use onecall_workflow::limits::Bounds;
+use onecall_workflow::step::{Action, Call, Step};
 use serde_json::Value;
 use std::sync::Arc;
+use words::Looking;
 
 #[derive(Debug)]
 pub struct Ahead {
@@ -19,28 +26,78 @@ pub struct Ahead {
     /// When the run was started.
     pub since: Timestamp,
     pub input: Arc<Value>,
-    /// Each step in its printed form: tool, arguments, conditions and policies.
-    pub steps: Vec<String>,
+    pub steps: Vec<Coming>,
     /// Steps that are too many to be shown.
     pub more: usize,
+}
+
+/// A step that has not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coming {
+    pub step: String,
+    pub title: Option<String>,
+    pub does: Does,
+    pub when: When,
+    /// What the tool is called with, one line a value.
+    pub arguments: Vec<(String, Line)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Does {
+    Calls {
+        tool: String,
+    },
+    /// Calls the tool once for each item.
+    Repeats {
+        tool: String,
+        over: Line,
+    },
+    Asks {
+        message: Line,
+    },
+    /// Its result is written in the workflow.
+    Nothing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Whatever is answered.
+    Always,
+    /// Its condition does not hold.
+    Never,
+    If(Line),
+}
+
+/// A text of which some may not be known yet.
+pub type Line = Vec<Part>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Known(String),
+    /// Where it will come from.
+    Later(String),
 }
 
 impl Runtime {
     /// What comes after a step that asks.
     pub async fn ahead(&self, run: &RunId, asking: &str) -> Result<Ahead, LookError> {
         let (stored, state) = self.stored(run).await?;
-        let masker = Masker::of_state(&state);
-        let steps = state.plan.workflow.steps.iter().zip(&state.steps);
-        let to_come: Vec<&Step> = steps
-            .filter(|(step, own)| own.status.0 == Status::Pending && step.name.as_str() != asking)
+        let steps = (0_u32..).zip(&state.plan.workflow.steps).zip(&state.steps);
+        let to_come: Vec<(u32, &Step)> = steps
+            .filter(|((_, step), own)| {
+                own.status.0 == Status::Pending && step.name.as_str() != asking
+            })
             .map(|(step, _)| step)
             .collect();
         let more = to_come.len().saturating_sub(STEPS_AHEAD_MAX);
-        let shown = to_come.into_iter().take(STEPS_AHEAD_MAX).map(print::step);
-        let steps = shown.map(|text| match &masker {
-            Some(masker) => masker.cover_text(&text),
-            None => text,
-        });
+        let mut telling = Telling {
+            state: &state,
+            asking,
+            bounds: self.evaluator().limits.expression,
+            masker: Masker::of_state(&state),
+        };
+        let shown = to_come.into_iter().take(STEPS_AHEAD_MAX);
+        let steps = shown.map(|(index, step)| telling.coming(index, step));
         let steps = steps.collect();
         let stored = masked(stored)?;
         let input = stored.events.iter().find_map(|event| match &event.what {
@@ -55,5 +112,88 @@ impl Runtime {
             steps,
             more,
         })
+    }
+}
+
+struct Telling<'a> {
+    state: &'a State,
+    asking: &'a str,
+    bounds: Bounds,
+    masker: Option<Masker>,
+}
+
+impl Telling<'_> {
+    fn coming(&mut self, index: u32, step: &Step) -> Coming {
+        let view = View {
+            state: self.state,
+            now: now(),
+            item: None,
+            bounds: self.bounds,
+        };
+        let mut looking = Looking::new(view, self.asking);
+        let when = match &step.when {
+            None => When::Always,
+            Some(condition) => match looking.condition(condition) {
+                Ok(true) => When::Always,
+                Ok(false) => When::Never,
+                Err(text) => When::If(self.line(&looking, text)),
+            },
+        };
+        let (does, arguments) = match &step.action {
+            _ if step.mock.is_some() => (Does::Nothing, Vec::new()),
+            Action::Call(call) => {
+                let tool = call.tool.as_str().to_owned();
+                (
+                    Does::Calls { tool },
+                    self.arguments(&mut looking, index, call),
+                )
+            }
+            Action::Ask(ask) => {
+                let message = looking.text(&ask.message);
+                let message = self.line(&looking, message);
+                (Does::Asks { message }, Vec::new())
+            }
+            Action::Each(each) => match each.body.written_call() {
+                None => (Does::Nothing, Vec::new()),
+                Some(call) => {
+                    let over = looking.text(&each.items);
+                    let over = self.line(&looking, over);
+                    let tool = call.tool.as_str().to_owned();
+                    let arguments = self.arguments(&mut looking, index, call);
+                    (Does::Repeats { tool, over }, arguments)
+                }
+            },
+        };
+        Coming {
+            step: step.name.as_str().to_owned(),
+            title: step.title.clone(),
+            does,
+            when,
+            arguments,
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        looking: &mut Looking<'_>,
+        index: u32,
+        call: &Call,
+    ) -> Vec<(String, Line)> {
+        let mut arguments = looking.filled(&call.arguments);
+        if let Some(masker) = &mut self.masker {
+            masker.cover_call(index, &mut arguments);
+        }
+        let mut rows = Vec::new();
+        words::rows(&arguments, "", &mut rows);
+        let line = |(name, text): (String, String)| (name, looking.parts(&text));
+        rows.into_iter().map(line).collect()
+    }
+
+    fn line(&self, looking: &Looking<'_>, text: String) -> Line {
+        let text = match &self.masker {
+            Some(masker) => masker.cover_text(&text),
+            None => text,
+        };
+        looking.parts(&text)
     }
 }

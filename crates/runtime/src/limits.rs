@@ -3,6 +3,9 @@
 /// Limit: steps to come that are shown to who answers.
 pub(crate) const STEPS_AHEAD_MAX: usize = 50;
 
+/// Limit: one value that is shown to who answers, in characters.
+pub(crate) const AHEAD_CHARS_MAX: usize = 4_000;
+
 /// Limit: places listed of one value; more are counted.
 pub(crate) const DIFFERENCES_MAX: usize = 50;
 

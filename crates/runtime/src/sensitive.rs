@@ -102,6 +102,12 @@ impl Masker {
         text
     }
 
+    /// Covers what a call of a step would be given.
+    pub(crate) fn cover_call(&mut self, step: u32, arguments: &mut Value) {
+        self.cover_arguments(step, arguments);
+        self.secrets.cover(arguments);
+    }
+
     fn asks(&mut self, step: u32, schema: Option<&Value>) {
         if let (Some(schema), Some(asked)) = (schema, self.asked.get_mut(step as usize)) {
             *asked = Some(Coercer::new(schema.clone()));

@@ -45,7 +45,8 @@ pub(crate) async fn submit(
 pub(crate) async fn page_of(client: &mut Http, call: Value) -> String {
     let pending = client.modern_result("tools/call", call).await;
     let text = pending["content"][0]["text"].as_str().unwrap();
-    let (_, rest) = text.split_once("/answer/").unwrap();
+    let rest = text.split_once("/answer/");
+    let (_, rest) = rest.unwrap_or_else(|| panic!("no link: {text}"));
     let token = rest.split_whitespace().next().unwrap();
     format!("/answer/{token}")
 }
@@ -217,5 +218,51 @@ async fn a_closed_question_tells_how_it_was_closed() {
     let (status, page) = get(&client, &path).await;
     assert_eq!(status, StatusCode::GONE);
     assert!(page.contains("the run that asked has ended"), "{page}");
+    world.end().await;
+}
+
+/// Asks before it calls tools with what is known, what is answered and what comes of other steps.
+const DEPLOYING: &str = "
+- name: deploy
+  description: Deploys
+  parameters: {type: object, properties: {what: {type: string}, n: {type: integer}, sign: {type: string, writeOnly: true}}}
+  steps:
+  - {id: sure, type: elicitation, message: 'Deploy?', timeout: 10m, schema: {type: object, required: [where],
+      properties: {where: {type: string}}}}
+  - {id: build, tool: demo_echo, dependsOn: [sure], arguments: {text: '{{ .params.what }} to {{ .params.n }}, {{ .params.sign }}'}}
+  - {id: push, tool: demo_append, condition: '{{ .steps.sure.output.content.where }}', defaultResults: {n: 0},
+      arguments: {text: '{{ .steps.build.output.text }}'}}
+  - {id: place, tool: demo_append, arguments: {text: '{{ .steps.sure.output.content.where }}'}}
+  - {id: never, tool: demo_append, condition: '{{ eq .params.n 1 }}', dependsOn: [sure], arguments: {text: x}}
+  - {id: told, tool: demo_append, arguments: {text: '{{ .params.what }} went {{ .steps.push.output.n }}'}}
+";
+
+#[tokio::test]
+async fn the_page_says_in_words_what_runs_next() {
+    let world = World::serving(configured(DEPLOYING)).await;
+    let mut client = Http::new(world.address);
+    let arguments = json!({ "what": "site", "n": 3, "sign": "hunter22-secret" });
+    let call = json!({ "name": "deploy", "arguments": arguments });
+    let path = page_of(&mut client, call).await;
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::OK);
+    for text in [
+        "<dt>Called by</dt><dd>test 1 (it did not say for whom)</dd>",
+        "<dt>With what</dt><dd>site</dd>",
+        "<strong>build</strong> calls <code>demo_echo</code><dl>",
+        "<dt>text</dt><dd>site to 3, •••</dd>",
+        "<strong>push</strong> calls <code>demo_append</code>, only if this holds: <em>your answer (`where`)</em>",
+        "<dt>text</dt><dd><em>from step `build` (`text`)</em></dd>",
+        "<dt>text</dt><dd><em>from your answer (`where`)</em></dd>",
+        "<strong>never</strong> calls <code>demo_append</code>, but is skipped",
+        "from step `push`",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    for text in ["path input", "reading", "on error", "hunter22"] {
+        assert!(!page.contains(text), "{text}: {page}");
+    }
+    // The question is open for ten minutes, so the page does not speak of the day that its link could be used.
+    assert!(!page.contains("this link can be used until"), "{page}");
     world.end().await;
 }

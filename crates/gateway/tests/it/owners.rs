@@ -206,12 +206,11 @@ async fn the_page_says_who_asks_and_what_runs_next() {
     let shown = [
         "Publish &lt;b&gt;?",
         "<dt>Workflow</dt><dd>publish</dd>",
-        "<dt>Called by</dt><dd>ada</dd>",
-        "&lt;i&gt;hello&lt;/i&gt;",
-        "<dt>Link expires</dt><dd>20",
-        "step write",
-        "demo_append",
-        "{{ .params.text }}!",
+        "<dt>Called by</dt><dd>ada, with test 1</dd>",
+        "<dt>With text</dt><dd>&lt;i&gt;hello&lt;/i&gt;</dd>",
+        "<dt>Answer by</dt><dd>20",
+        "<strong>write</strong> calls <code>demo_append</code>",
+        "<dt>text</dt><dd>&lt;i&gt;hello&lt;/i&gt;!</dd>",
     ];
     for text in shown {
         assert!(page.contains(text), "{text}: {page}");

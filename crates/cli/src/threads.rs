@@ -8,7 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// Ends when it is dropped, and with it whatever still runs there.
 pub(crate) struct Threads {
     handles: Vec<Handle>,
-    threads: Vec<JoinHandle<()>>,
+    spawned: Vec<JoinHandle<()>>,
     stop: Option<DropGuard>,
 }
 
@@ -18,7 +18,7 @@ impl Threads {
         let stop = CancellationToken::new();
         let mut started = Self {
             handles: Vec::new(),
-            threads: Vec::new(),
+            spawned: Vec::new(),
             stop: Some(stop.clone().drop_guard()),
         };
         let count = std::thread::available_parallelism().map_or(1, usize::from);
@@ -32,7 +32,7 @@ impl Threads {
                 runtime.shutdown_background();
             };
             let thread = std::thread::Builder::new().name(format!("serve-{number}"));
-            started.threads.push(thread.spawn(work)?);
+            started.spawned.push(thread.spawn(work)?);
         }
         Ok(started)
     }
@@ -45,7 +45,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.stop = None;
-        for thread in self.threads.drain(..) {
+        for thread in self.spawned.drain(..) {
             // A thread that panicked has told so already.
             let _ = thread.join();
         }

@@ -99,3 +99,6 @@ pub(crate) const CALLER_IDLE: Duration = Duration::from_mins(10);
 /// Limit: a document of another server, in bytes, and the time it may take.
 pub(crate) const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 pub(crate) const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection that lived so long makes its end news, though it ended so before.
+pub(crate) const DOWN_LOGGED_AGAIN: Duration = Duration::from_mins(1);

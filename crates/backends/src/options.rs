@@ -38,6 +38,8 @@ pub struct BackendOptions {
     /// How long a child may take to end once its stdin is closed.
     pub grace: Duration,
     pub health: HealthOptions,
+    /// Log that it is down; not where whoever started it says so itself.
+    pub logs_failures: bool,
 }
 
 /// When a backend counts as dead, and how it is found alive again.
@@ -197,6 +199,7 @@ impl BackendOptions {
             era: None,
             grace: limits::GRACE_DEFAULT,
             health: HealthOptions::default(),
+            logs_failures: true,
         }
     }
 

@@ -11,7 +11,7 @@ use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ConnectError;
-use crate::limits::{CONNECT_TIMEOUT_DEFAULT, HEALTH_PROBES_MORE, LISTEN_AGAIN};
+use crate::limits::{CONNECT_TIMEOUT_DEFAULT, DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE, LISTEN_AGAIN};
 use crate::news::Changes;
 use crate::subscriptions;
 
@@ -25,6 +25,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
     }
     let mut backoff = Backoff::default();
     let mut failures = 0;
+    let mut logged = None;
     while !slot.stop.is_cancelled() {
         slot.state.send_replace(State::Connecting);
         let patience = slot.target.options.connect_timeout;
@@ -54,7 +55,10 @@ pub(super) async fn keep(slot: Arc<Slot>) {
         failures += 1;
         let until = Instant::now() + backoff.after(lived);
         if !slot.stop.is_cancelled() {
-            tracing::warn!(backend = %slot.target.options.name, reason, "a backend is down");
+            if lived.is_some_and(|lived| lived >= DOWN_LOGGED_AGAIN) {
+                logged = None;
+            }
+            log_down(&slot, &reason, &mut logged);
             lock(&slot.health).remember(reason.clone());
         }
         slot.state.send_replace(State::Down {
@@ -68,6 +72,18 @@ pub(super) async fn keep(slot: Arc<Slot>) {
         }
     }
     stopped(&slot);
+}
+
+/// Told once for each reason: an attempt that ends as the last one did is no news.
+fn log_down(slot: &Slot, reason: &str, logged: &mut Option<String>) {
+    let options = &slot.target.options;
+    let is_news = logged.as_deref() != Some(reason);
+    if is_news && options.logs_failures {
+        tracing::warn!(backend = %options.name, reason, "a backend is down");
+    } else {
+        tracing::debug!(backend = %options.name, reason, "a backend is down");
+    }
+    *logged = Some(reason.to_owned());
 }
 
 fn stopped(slot: &Slot) {

@@ -277,9 +277,16 @@ impl Backends {
     /// Asks every backend to connect and waits until all have listed or failed, at most
     /// `patience`.
     pub async fn settle(&self, patience: Duration) -> Arc<ToolLists> {
-        let listed = self.inner.slots.values().map(|entry| entry.shared.listed());
-        let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
+        self.settle_some(patience, |_| true).await;
         Arc::clone(&self.inner.roster.lists.borrow())
+    }
+
+    /// As `settle`, for the backends that are wanted; the others are left alone.
+    pub async fn settle_some(&self, patience: Duration, is_wanted: impl Fn(&BackendName) -> bool) {
+        let wanted = self.inner.slots.iter();
+        let wanted = wanted.filter(|(name, _)| is_wanted(name));
+        let listed = wanted.map(|(_, entry)| entry.shared.listed());
+        let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
     }
 
     /// Every backend with its list: the live one, else the one kept from an earlier process, else

@@ -1,5 +1,6 @@
 //! Calls: a published workflow becomes a run, a backend tool is passed through.
 
+use crate::arrive;
 use crate::publish::{BoundPlan, Published, PublishedWorkflow, Target};
 use crate::questions::LookError;
 use crate::result;
@@ -8,9 +9,7 @@ use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
 use futures::FutureExt as _;
-use onecall_backends::{
-    BackendName, BackendState, Backends, Call, CallError, CallerId, ProgressSink,
-};
+use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
 pub use onecall_backends::{CallerToken, MessageSink, Progress, Question, QuestionSink, Takes};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
@@ -199,9 +198,15 @@ async fn next_seen(seen: Option<&mut broadcast::Receiver<Arc<Seen>>>) -> Option<
 }
 
 pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
-    let published = Arc::clone(&runtime.inner.published.borrow());
-    let Some(tool) = published.find(&request.tool).cloned() else {
-        return missing(runtime, &request.tool).await;
+    let mut published = Arc::clone(&runtime.inner.published.borrow());
+    let mut tool = published.find(&request.tool).cloned();
+    if tool.is_none() {
+        // Its backend may be about to tell its tools.
+        published = runtime.settled_for(&request.tool).await;
+        tool = published.find(&request.tool).cloned();
+    }
+    let Some(tool) = tool else {
+        return missing(&published, &request.tool);
     };
     match &tool.target {
         Target::Backend { backend, original } => {
@@ -217,17 +222,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
 }
 
 /// A withheld workflow answers with its reason; anything else is unknown.
-async fn missing(runtime: &Runtime, name: &str) -> Reply {
-    let published = runtime.settled().await;
-    if published.find(name).is_some() {
-        // A backend has come up in the meantime; the caller may call again at once.
-        let text = format!("`{name}` has just become available; call it again");
-        return Reply::Result(Arc::new(result::refused(
-            Code::TransportUnavailable,
-            text,
-            false,
-        )));
-    }
+fn missing(published: &Published, name: &str) -> Reply {
     match published.withheld(name) {
         None => Reply::UnknownTool,
         Some(withheld) => {
@@ -235,6 +230,13 @@ async fn missing(runtime: &Runtime, name: &str) -> Reply {
             Reply::Result(Arc::new(result::refused(withheld.code, text, false)))
         }
     }
+}
+
+/// Calls a tool of a backend by the backend's own name for it, listed or not.
+pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Request) -> Reply {
+    let backends = runtime.content().backends.clone();
+    let original = request.tool.clone();
+    pass_through(&backends, &BackendName::from(backend), original, request).await
 }
 
 /// The connections that a tool was published with.
@@ -312,12 +314,18 @@ async fn call_workflow(
             return refuse(Code::InputInvalid, text);
         }
     };
-    let ready = match ready {
-        Some(ready) => Some(ready),
-        None => late(runtime, &request.tool).await,
+    let ready = if ready.is_some() {
+        ready
+    } else {
+        // A backend was still unknown when the workflow was published: give it a moment.
+        let published = runtime.settled_for(&request.tool).await;
+        self::ready(runtime, &published, &request.tool)
     };
     let Some(ready) = ready else {
-        return refuse(Code::TransportUnavailable, unreachable_text(runtime));
+        return refuse(
+            Code::TransportUnavailable,
+            arrive::unreachable_text(runtime),
+        );
     };
     match start(runtime, ready, input, &mut request).await {
         Ok(handle) => Reply::Started(handle),
@@ -326,38 +334,12 @@ async fn call_workflow(
     }
 }
 
-/// Names the backends that have not come up, each with its last reason.
-pub(crate) fn unreachable_text(runtime: &Runtime) -> String {
-    let down = runtime
-        .backends()
-        .into_iter()
-        .filter_map(|status| match status.state {
-            BackendState::Down { reason, .. } => {
-                Some(format!("backend `{}`: {reason}", status.name))
-            }
-            _ => None,
-        });
-    let down: Vec<String> = down.collect();
-    let reasons = if down.is_empty() {
-        "it is still connecting".to_owned()
-    } else {
-        down.join("; ")
-    };
-    format!("a backend this workflow needs cannot be reached yet; {reasons}")
-}
-
 pub(crate) fn list(faults: &[SchemaFault]) -> String {
     faults
         .iter()
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
-}
-
-/// The backend was still unknown when the workflow was published: give it a moment.
-async fn late(runtime: &Runtime, name: &str) -> Option<Ready> {
-    let published = runtime.settled().await;
-    ready(runtime, &published, name)
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 //! Front doors know this crate, in the user's words and as plain data; it knows no protocol face of theirs.
 
 pub mod ahead;
+mod arrive;
 pub mod calls;
 pub mod compare;
 pub mod documents;

@@ -1,9 +1,9 @@
 //! What a call would do, without doing it: the plan, and what the engine decides before anything answers.
 
-use crate::calls;
 use crate::publish::{PublishedWorkflow, Target};
 use crate::runtime::Runtime;
 use crate::world::now;
+use crate::{arrive, calls};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::event::{Event, What};
 use onecall_engine::identity::RunId;
@@ -38,7 +38,7 @@ pub enum PreviewError {
 impl Runtime {
     /// Decides the start of a run and throws it away.
     pub async fn preview(&self, name: &str, arguments: Value) -> Result<Preview, PreviewError> {
-        let published = self.settled().await;
+        let published = self.settled_for(name).await;
         let Some(tool) = published.find(name) else {
             let name = name.to_owned();
             return Err(match published.withheld_reason(&name) {
@@ -67,7 +67,7 @@ impl Runtime {
             .accept(arguments)
             .map_err(|faults| PreviewError::Input(calls::list(&faults)))?;
         let Some(bound) = &workflow.plan else {
-            return Err(PreviewError::Unreachable(calls::unreachable_text(self)));
+            return Err(PreviewError::Unreachable(arrive::unreachable_text(self)));
         };
         let plan = Arc::clone(&bound.plan);
         let mut state = State::new(RunId::from_bits(rand::random()), Arc::clone(&plan));

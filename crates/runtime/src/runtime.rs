@@ -216,6 +216,11 @@ impl Runtime {
 
     /// The same as JSON, for every face that shows it.
     pub fn backend_reports(&self) -> Vec<Value> {
+        self.published_now()
+    }
+
+    /// What can be published now, whoever is still silent.
+    pub fn published_now(&self) -> Arc<Published> {
         self.backends().iter().map(BackendStatus::to_json).collect()
     }
 
@@ -373,6 +378,11 @@ fn catalog(content: &Content) -> Catalog {
 fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {
     let (catalog, notices) = onecall_backends::merge(lists, options);
     for notice in notices {
+
+    /// Calls a tool of this backend by the backend's own name for it, listed or not.
+    pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
+        calls::call_backend(self, backend, request).await
+    }
         tracing::warn!("{notice}");
     }
     catalog

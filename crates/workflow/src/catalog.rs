@@ -106,6 +106,20 @@ impl Catalog {
         Resolution::Absent
     }
 
+    /// The backends that have not told their tools and may have this one.
+    pub fn awaited(&self, reference: &str) -> Vec<&BackendName> {
+        let Resolution::NotYetKnown = self.resolve(reference) else {
+            return Vec::new();
+        };
+        let silent = self.backends.iter();
+        let silent = silent.filter(|(_, knowledge)| **knowledge != Knowledge::Live);
+        let names = silent.map(|(backend, _)| backend).filter(|backend| {
+            let rest = reference.strip_prefix(backend.as_str());
+            rest.is_some_and(|rest| rest.starts_with('.')) || self.may_be_of(backend, reference)
+        });
+        names.collect()
+    }
+
     /// Whether a tool of this backend could be published under this name.
     fn may_be_of(&self, backend: &BackendName, name: &str) -> bool {
         let prefix = self.prefixes.get(backend);

@@ -11,6 +11,7 @@ use crate::command::runs;
 use crate::files::FileArgs;
 use crate::token::TokenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use onecall_config::environment;
 use onecall_config::settings::Reach;
 use std::path::PathBuf;
 
@@ -29,7 +30,7 @@ pub(crate) struct Cli {
     #[arg(
         long,
         global = true,
-        env = "ONECALL_LOG",
+        env = environment::LOG,
         default_value = "warn",
         value_name = "FILTER"
     )]

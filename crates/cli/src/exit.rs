@@ -32,6 +32,29 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// Nothing is as it was asked for; ends with `Exit::NothingSelected`.
+#[derive(Debug)]
+pub(crate) struct Nothing(pub(crate) String);
+
+impl std::fmt::Display for Nothing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Nothing {}
+
+/// The exit code of a command that ended with an error.
+pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<Usage>().is_some() {
+        Exit::Usage
+    } else if error.downcast_ref::<Nothing>().is_some() {
+        Exit::NothingSelected
+    } else {
+        Exit::Failed
+    }
+}
+
 /// An error that says how the command line should be.
 pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(text.into()))

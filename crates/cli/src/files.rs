@@ -2,6 +2,7 @@
 //! A backend of a flag is read as if a file of one entry had it, so every rule of files holds for it.
 
 use crate::exit::usage;
+use crate::own;
 use crate::token::TokenArgs;
 use crate::wire::{self, Loaded};
 use clap::{Args, ValueEnum};
@@ -53,6 +54,8 @@ impl FileArgs {
     pub(crate) fn load(&self, paths: &[PathBuf]) -> anyhow::Result<Loaded> {
         let mut loaded = wire::understand(self.collect(paths)?, self.compat());
         self.pick(&mut loaded)?;
+        let read: Vec<PathBuf> = paths.iter().chain(&self.mcp_configs).cloned().collect();
+        own::leave_out(&mut loaded.settings, &read);
         Ok(loaded)
     }
 
@@ -68,6 +71,23 @@ impl FileArgs {
         }
         token.refuse_for_paths()?;
         self.load(paths)
+    }
+
+    /// Whether the flags name backends of their own.
+    pub(crate) fn gives_backends(&self) -> bool {
+        !self.backends.is_empty() || !self.mcp_configs.is_empty()
+    }
+
+    /// The flags that were given, by name.
+    pub(crate) fn stated(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let flags = [
+            ("--backend", !self.backends.is_empty()),
+            ("--mcp-config", !self.mcp_configs.is_empty()),
+            ("--server", self.server.is_some()),
+            ("--compat", self.compat.is_some()),
+        ];
+        let stated = flags.into_iter().filter(|(_, is_stated)| *is_stated);
+        stated.map(|(flag, _)| flag)
     }
 
     pub(crate) fn compat(&self) -> Compat {

@@ -47,3 +47,12 @@ pub(crate) const ANSWER_TRIES_MAX: usize = 5;
 
 /// Limit: steps that are drawn; a run with more is shown as lines.
 pub(crate) const LIVE_STEPS_MAX: usize = 30;
+
+/// Limit: times a tool may ask in one call.
+pub(crate) const QUESTION_ROUNDS_MAX: usize = 100;
+
+/// Limit: seconds that one request for the result of a run elsewhere waits.
+pub(crate) const RESULT_WAIT_SECONDS: u64 = 30;
+
+/// Limit: servers of this program above one of them, each a backend of the one before.
+pub(crate) const SERVERS_ABOVE_MAX: u32 = 3;

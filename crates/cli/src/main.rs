@@ -11,6 +11,7 @@ mod files;
 mod input;
 mod limits;
 mod logging;
+mod own;
 mod print;
 mod progress;
 mod reload;

@@ -1,12 +1,14 @@
 //! Settings become the options of each crate; files, environment, store and signals are met here only.
 
 use crate::args::{ServeArgs, StoreArgs};
-use crate::exit::usage;
+use crate::exit::{Nothing, usage};
+use crate::limits::SERVERS_ABOVE_MAX;
 use crate::token::TokenArgs;
 use crate::{access, print};
 use anyhow::{Context, bail};
-use onecall_config::Compat;
+use onecall_config::environment::{DEPTH, SEAL_KEY};
 use onecall_config::settings::{Names, Server, Settings, Strategy};
+use onecall_config::{Compat, Environment};
 use onecall_engine::journal::Journal;
 use onecall_gateway::{HttpOptions, StdioOptions};
 use onecall_journal::{MemoryStore, Retention, SealKey};
@@ -30,9 +32,6 @@ const ONE_SHOT_WAIT: Duration = Duration::from_secs(30);
 
 /// One process alone opens a store in memory, so its lease never runs out.
 const LEASE: Duration = Duration::from_secs(10);
-
-/// Names the key that sensitive values are sealed with.
-const SEAL_KEY: &str = "ONECALL_SEAL_KEY";
 
 /// Everything the paths say.
 pub(crate) struct Loaded {
@@ -280,11 +279,25 @@ pub(crate) fn open_store(
 ) -> anyhow::Result<Arc<dyn Journal>> {
     let configured = settings.store.as_ref();
     let named = args.store.clone().or_else(|| configured.map(PathBuf::from));
+        child_env: vec![(DEPTH.to_owned(), (depth()? + 1).to_string())],
     open_or_create(named.as_deref(), args.ephemeral)
 }
 
 /// As `open_store`, for commands that read no files.
 pub(crate) fn open_named_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+/// How many servers of this program stand above this one. Beyond a few, one of them is its own backend.
+fn depth() -> anyhow::Result<u32> {
+    let depth = std::env::var(DEPTH).ok();
+    let depth = depth.and_then(|depth| depth.parse().ok()).unwrap_or(0);
+    if depth > SERVERS_ABOVE_MAX {
+        bail!(
+            "{depth} servers of this program stand above this one, each a backend of the one before: \
+             a file names its own server as a backend; remove that entry"
+        );
+    }
+    Ok(depth)
+}
+
     open_or_create(args.store.as_deref(), args.ephemeral)
 }
 

@@ -6,6 +6,7 @@
 mod access;
 mod backend;
 mod backend_auth;
+pub mod environment;
 pub mod key_table;
 mod keys;
 mod limits;

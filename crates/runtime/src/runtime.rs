@@ -26,7 +26,7 @@ use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -45,6 +45,8 @@ pub struct Options {
     pub first_list_wait: Duration,
     /// What a backend whose command is `onecall` runs: this very program.
     pub this_program: Option<PathBuf>,
+    /// What children are told besides their own environment.
+    pub child_env: Vec<(String, String)>,
     /// Whether runs that others left behind are taken up.
     pub resumes: bool,
 }
@@ -63,7 +65,7 @@ pub(crate) struct Inner {
     /// What the published was made from. Held while something is published, so that an older version never comes last.
     publishing: Mutex<Option<Origin>>,
     reloads: watch::Sender<Reloads>,
-    this_program: Option<PathBuf>,
+    children: Children,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) durability: Durability,
     pub(crate) published: watch::Sender<Arc<Published>>,
@@ -161,7 +163,15 @@ impl Runtime {
             name: "onecall".to_owned(),
             version: options.version,
         };
-        let backends = backends_options(&options.server, options.this_program.as_deref());
+        let children = Children {
+            program: options.this_program,
+            env: options.child_env,
+        };
+        let mut backends = backends_options(&options.server, &children);
+        for backend in &mut backends {
+            // A one-shot command tells what it could not reach.
+            backend.logs_failures = options.resumes;
+        }
         let backends = Backends::start(&client, backends)?;
         let (published, _) = watch::channel(Arc::new(Published::default()));
         let name = options.server.name.clone();
@@ -171,7 +181,7 @@ impl Runtime {
             content: RwLock::new(Arc::new(content)),
             publishing: Mutex::default(),
             reloads: watch::Sender::default(),
-            this_program: options.this_program,
+            children,
             journal: options.journal,
             durability: options.durability,
             published,
@@ -206,6 +216,11 @@ impl Runtime {
     pub async fn settled(&self) -> Arc<Published> {
         let content = self.content();
         content.backends.settle(self.inner.first_list_wait).await;
+        self.published_now()
+    }
+
+    /// What can be published now, whoever is still silent.
+    pub fn published_now(&self) -> Arc<Published> {
         self.republish();
         Arc::clone(&self.inner.published.borrow())
     }
@@ -216,11 +231,6 @@ impl Runtime {
 
     /// The same as JSON, for every face that shows it.
     pub fn backend_reports(&self) -> Vec<Value> {
-        self.published_now()
-    }
-
-    /// What can be published now, whoever is still silent.
-    pub fn published_now(&self) -> Arc<Published> {
         self.backends().iter().map(BackendStatus::to_json).collect()
     }
 
@@ -280,7 +290,7 @@ impl Runtime {
     /// Serves another version of the files. Calls in flight go on with what they began with; backends that are the
     /// same keep their connections; others have a moment to tell their tools before anything changes.
     pub async fn reload(&self, server: settings::Server) -> Result<(), StartError> {
-        let options = backends_options(&server, self.inner.this_program.as_deref());
+        let options = backends_options(&server, &self.inner.children);
         let backends = self.content().backends.renewed(options)?;
         backends.settle(self.inner.first_list_wait).await;
         let fresh = Content::new(backends.clone(), server, &*self.inner.journal).await;
@@ -368,6 +378,11 @@ impl Runtime {
     pub async fn call(&self, request: calls::Request) -> calls::Reply {
         calls::call(self, request).await
     }
+
+    /// Calls a tool of this backend by the backend's own name for it, listed or not.
+    pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
+        calls::call_backend(self, backend, request).await
+    }
 }
 
 fn catalog(content: &Content) -> Catalog {
@@ -378,11 +393,6 @@ fn catalog(content: &Content) -> Catalog {
 fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {
     let (catalog, notices) = onecall_backends::merge(lists, options);
     for notice in notices {
-
-    /// Calls a tool of this backend by the backend's own name for it, listed or not.
-    pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
-        calls::call_backend(self, backend, request).await
-    }
         tracing::warn!("{notice}");
     }
     catalog
@@ -403,10 +413,18 @@ fn limits_of_runs(stated: &settings::Limits) -> Limits {
     }
 }
 
-fn backends_options(server: &settings::Server, program: Option<&Path>) -> Vec<BackendOptions> {
+/// What backends that are children are started with.
+#[derive(Debug)]
+struct Children {
+    /// What the command `onecall` stands for.
+    program: Option<PathBuf>,
+    env: Vec<(String, String)>,
+}
+
+fn backends_options(server: &settings::Server, children: &Children) -> Vec<BackendOptions> {
     let backends = server.backends.iter();
     let options = backends.map(|backend| {
-        let mut own = backend_options(backend, program);
+        let mut own = backend_options(backend, children);
         let limits = &server.limits;
         own.argument_bytes_max = limits.argument_bytes.unwrap_or(own.argument_bytes_max);
         own.result_bytes_max = limits.result_bytes.unwrap_or(own.result_bytes_max);
@@ -415,7 +433,7 @@ fn backends_options(server: &settings::Server, program: Option<&Path>) -> Vec<Ba
     options.collect()
 }
 
-fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> BackendOptions {
+fn backend_options(backend: &settings::Backend, children: &Children) -> BackendOptions {
     let transport = match &backend.transport {
         settings::Transport::Stdio {
             command,
@@ -423,11 +441,13 @@ fn backend_options(backend: &settings::Backend, this_program: Option<&Path>) -> 
             env,
             cwd,
         } => TransportOptions::Stdio(StdioOptions {
-            command: this_program
+            command: children
+                .program
+                .as_ref()
                 .filter(|_| command == "onecall")
                 .map_or_else(|| command.clone(), |program| program.display().to_string()),
             args: args.clone(),
-            env: env.clone(),
+            env: children.env.iter().chain(env).cloned().collect(),
             clear_env: false,
             cwd: cwd.clone().map(Into::into),
         }),

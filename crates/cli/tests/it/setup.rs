@@ -224,3 +224,44 @@ fn a_first_workflow_is_made_from_what_a_client_lists() {
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert_tried(demo.path(), &made);
 }
+
+/// A file of servers in the folder, as a client writes it.
+fn written(home: &Path, name: &str, text: &Value) -> String {
+    let path = home.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_that_is_its_own_backend_is_noticed() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().to_str().unwrap();
+    let own = serde_json::json!({ "command": "onecall", "args": ["serve", "--stdio", folder] });
+    let hidden = serde_json::json!({ "command": "sh", "args": ["-c", format!("exec {} serve --stdio --ephemeral {folder}", program())] });
+    let demo = serde_json::json!({ "command": program(), "args": ["demo"] });
+    let servers = serde_json::json!({ "mcpServers": { "own": own, "demo": demo } });
+    let file = written(home.path(), "mcp.json", &servers);
+    let ran = at(
+        home.path(),
+        &["call", folder, "demo_echo", "text=hi", "--ephemeral"],
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let notice = "backend `own` is this program serving these files; it is left out";
+    assert!(ran.err.contains(notice), "{ran:?}");
+
+    let servers = serde_json::json!({ "mcpServers": { "own": hidden } });
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let mut command = onecall(home.path(), &["backends", folder]);
+    command.env("ONECALL_DEPTH", "4");
+    let deep = Ran::from(command.output().unwrap());
+    assert_eq!(deep.code, Some(1), "{deep:?}");
+    assert!(
+        deep.err.contains("names its own server as a backend"),
+        "{deep:?}"
+    );
+    let mut command = onecall(home.path(), &["backends", folder]);
+    command.env("ONECALL_DEPTH", "3");
+    let last = Ran::from(command.output().unwrap());
+    assert!(last.out.contains("stand above this one"), "{last:?}");
+}

@@ -195,6 +195,7 @@ async fn started(server: Server, store: &MemoryStore) -> Runtime {
         version: "1".to_owned(),
         first_list_wait: PATIENCE,
         this_program: None,
+        child_env: Vec::new(),
         resumes: true,
     };
     let runtime = Runtime::start(options).await.unwrap();

@@ -101,6 +101,7 @@ pub(crate) fn options(server: Server, journal: Arc<dyn Journal>) -> Options {
         version: "1".to_owned(),
         first_list_wait: Duration::from_secs(2),
         this_program: None,
+        child_env: Vec::new(),
         resumes: true,
     }
 }

@@ -94,7 +94,7 @@ async fn at_rest(
 ) -> Result<Option<Value>, RpcError> {
     let is_task = terms.may_be_task && caller.takes_tasks;
     if !standing.held.is_empty() {
-        return Ok(Some(held(standing, terms)));
+        return Ok(Some(held(shared, standing, terms)));
     }
     let forms: Vec<&Asked> = standing
         .questions
@@ -156,13 +156,15 @@ fn running(follower: &Follower, terms: &Terms) -> Value {
     result::unfinished(run, Code::PendingRunning, text, terms.declares_output)
 }
 
-fn held(standing: &Standing, terms: &Terms) -> Value {
+fn held(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
     let run = &standing.run;
-    let text = format!(
-        "run `{run}` is held: {}; a person decides with \
-         `onecall runs answer {run} STEP --retry | --result JSON | --fail`",
-        standing.held.join("; ")
-    );
+    let mut text = format!("run `{run}` is held: {}", standing.held.join("; "));
+    if let Some(flag) = &shared.store_flag {
+        let _ = write!(
+            text,
+            "; a person decides with `onecall runs answer {run} STEP --retry | --result JSON | --fail{flag}`"
+        );
+    }
     result::unfinished(run, Code::UnknownOutcomeHeld, text, terms.declares_output)
 }
 
@@ -186,7 +188,7 @@ pub(crate) fn how_to_answer(
 ) -> String {
     let (step, message) = (&question.step, question.text());
     let mut text = format!(" Step `{step}` asks: {message}");
-    if let Some(base) = shared.base() {
+    let link = shared.base().map(|base| {
         let link = AnswerLink {
             run: run.as_str().to_owned(),
             step: step.clone(),
@@ -196,10 +198,13 @@ pub(crate) fn how_to_answer(
             expires: seal::expiry(),
         };
         let token = shared.sealer.seal(Purpose::AnswerLink, &link);
-        let _ = write!(text, " A person answers at {base}/answer/{token} or with");
-    } else {
-        text.push_str(" A person answers with");
+        format!("at {base}/answer/{token}")
+    });
+    let flag = shared.store_flag.as_ref();
+    let command = flag.map(|flag| format!("with `onecall runs answer {run} {step}{flag}`"));
+    let ways: Vec<String> = link.into_iter().chain(command).collect();
+    if !ways.is_empty() {
+        let _ = write!(text, " A person answers {}.", ways.join(" or "));
     }
-    let _ = write!(text, " `onecall runs answer {run} {step}`.");
     text
 }

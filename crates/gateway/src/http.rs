@@ -103,6 +103,7 @@ async fn serve(
             version: &options.version,
             patience: options.patience,
             shown_bytes_max: options.shown_bytes_max,
+            store_flag: options.store_flag.clone(),
             base: Some(format!("{}{path}", options.base_url(address))),
             is_base_stated: options.public_url.is_some(),
             access: access.clone(),

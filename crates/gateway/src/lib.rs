@@ -44,4 +44,5 @@ pub use http::{Leaving, Mount, RESERVED_PATHS, serve_http};
 pub use options::{
     AccessError, AccessOptions, BearerToken, HttpOptions, OidcOptions, ServeError, StdioOptions,
 };
+pub use result_tool::{NAME as RESULT_TOOL, is_listed as is_result_tool_listed};
 pub use stdio::{serve_lines, serve_stdio};

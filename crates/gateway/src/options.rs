@@ -31,6 +31,8 @@ pub struct HttpOptions {
     pub patience: Duration,
     /// The longest output that is handed over whole, in bytes of JSON.
     pub shown_bytes_max: usize,
+    /// What `onecall runs answer` must be told besides to find the runs; `None` where no other process finds them.
+    pub store_flag: Option<String>,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
     /// How many requests may be worked on at once.
@@ -58,6 +60,7 @@ impl HttpOptions {
             version: version.into(),
             patience: PATIENCE,
             shown_bytes_max: SHOWN_BYTES_MAX,
+            store_flag: Some(String::new()),
             body_bytes_max: BODY_BYTES_MAX,
             requests_max: REQUESTS_MAX,
             connections_max: CONNECTIONS_MAX,
@@ -164,6 +167,8 @@ pub struct StdioOptions {
     pub patience: Duration,
     /// The longest output that is handed over whole, in bytes of JSON.
     pub shown_bytes_max: usize,
+    /// What `onecall runs answer` must be told besides to find the runs; `None` where no other process finds them.
+    pub store_flag: Option<String>,
 }
 
 impl StdioOptions {
@@ -172,6 +177,7 @@ impl StdioOptions {
             version: version.into(),
             patience: PATIENCE,
             shown_bytes_max: SHOWN_BYTES_MAX,
+            store_flag: Some(String::new()),
         }
     }
 }

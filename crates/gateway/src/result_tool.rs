@@ -14,9 +14,11 @@ use onecall_runtime::result;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(crate) const NAME: &str = "workflow_result";
+/// What it is called.
+pub const NAME: &str = "workflow_result";
 
-pub(crate) fn is_listed(published: &Published) -> bool {
+/// Whether it stands in the list beside what is published.
+pub fn is_listed(published: &Published) -> bool {
     published.workflows().next().is_some() && published.find(NAME).is_none()
 }
 

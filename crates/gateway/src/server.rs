@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) sealer: Sealer,
     pub(crate) patience: Duration,
     pub(crate) shown_bytes_max: usize,
+    /// What `onecall runs` must be told to find the runs.
+    pub(crate) store_flag: Option<String>,
     /// Where the answer page is served, if it is.
     base: Option<String>,
     /// The files or flags say where that is.
@@ -84,6 +86,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) version: &'a str,
     pub(crate) patience: Duration,
     pub(crate) shown_bytes_max: usize,
+    pub(crate) store_flag: Option<String>,
     pub(crate) base: Option<String>,
     pub(crate) is_base_stated: bool,
     pub(crate) access: Option<Access>,
@@ -103,6 +106,7 @@ impl Shared {
             leaving: CancellationToken::new(),
             patience: setup.patience,
             shown_bytes_max: setup.shown_bytes_max,
+            store_flag: setup.store_flag,
             base: setup.base,
             is_base_stated: setup.is_base_stated,
             access: setup.access,

@@ -49,6 +49,7 @@ pub async fn serve_lines(
         version: &options.version,
         patience: options.patience,
         shown_bytes_max: options.shown_bytes_max,
+        store_flag: options.store_flag.clone(),
         base: None,
         is_base_stated: false,
         access: None,

@@ -203,11 +203,19 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// Where runs are kept [default: onecall.db in the state folder of the user]
-    #[arg(long, env = "ONECALL_STORE", value_name = "FILE")]
+    #[arg(long, env = environment::STORE, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
     /// Keep runs in memory only
-    #[arg(long, conflicts_with = "store")]
+    #[arg(long)]
     pub(crate) ephemeral: bool,
+}
+
+impl StoreArgs {
+    /// Whether the store was named on the command line, and not only by the environment.
+    pub(crate) fn is_stated(&self) -> bool {
+        let of_environment = std::env::var_os(environment::STORE).map(PathBuf::from);
+        self.store.is_some() && self.store != of_environment
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -259,8 +267,8 @@ pub(crate) struct RunsImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsStoreArgs {
-    /// The store to look into [default: onecall.db in the state folder of the user]
-    #[arg(long, env = "ONECALL_STORE", value_name = "FILE")]
+    /// The store to look into [default: the one that `onecall.yaml` here names, else onecall.db in the state folder of the user]
+    #[arg(long, env = environment::STORE, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 }
 

@@ -15,17 +15,19 @@ mod own;
 mod print;
 mod progress;
 mod reload;
+mod signals;
 mod terminal;
 mod threads;
 mod token;
 mod tree;
 mod values;
+mod waiting;
 mod wire;
 mod withheld;
 
 use args::{Cli, Command};
 use clap::Parser;
-use exit::{Exit, Usage};
+use exit::Exit;
 use std::pin::Pin;
 use std::process::ExitCode;
 
@@ -54,8 +56,7 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             print::err(format!("error: {error:#}"));
-            let is_usage = error.downcast_ref::<Usage>().is_some();
-            if is_usage { Exit::Usage } else { Exit::Failed }.into()
+            exit::of_error(&error).into()
         }
     }
 }

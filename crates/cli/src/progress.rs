@@ -157,20 +157,24 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// Says what a run waits for, and how to move it on.
-pub(crate) fn waiting(standing: &Standing) {
+/// Says what a run waits for, and how to move it on. `store_flag`: what `onecall runs` must be told to find the run;
+/// `None` where it ends with this process.
+pub(crate) fn waiting(standing: &Standing, store_flag: Option<&str>) {
     let run = &standing.run;
+    let help = |command: &str| match store_flag {
+        Some(flag) => print::err(format!(
+            "  = help: onecall runs answer {run} {command}{flag}"
+        )),
+        None => {
+            print::err("  = help: the run is not kept; call in a terminal, or without --ephemeral");
+        }
+    };
     for question in &standing.questions {
         print::err(format!("run {run} waits for a person: {}", question.text()));
-        print::err(format!(
-            "  = help: onecall runs answer {run} {} key=value",
-            question.step
-        ));
+        help(&format!("{} key=value", question.step));
     }
     for reason in &standing.held {
         print::err(format!("run {run} is held: {reason}"));
-        print::err(format!(
-            "  = help: onecall runs show {run}, then onecall runs answer {run} STEP --retry"
-        ));
+        help("STEP --retry");
     }
 }

@@ -19,10 +19,11 @@ use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes};
 use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// How long the first list of a server waits for backends that are still connecting.
 const FIRST_LIST_WAIT: Duration = Duration::from_secs(2);
@@ -41,6 +42,8 @@ pub(crate) struct Loaded {
     pub(crate) diagnostics: Diagnostics,
     /// The files as they were read.
     pub(crate) stamp: Stamp,
+    /// The environment variables that the files name.
+    pub(crate) variables: BTreeSet<String>,
 }
 
 impl Loaded {
@@ -62,6 +65,15 @@ impl Loaded {
 /// The paths alone, for commands that look at a set-up.
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     Ok(understand(sources::collect(paths)?, Compat::Page))
+}
+
+/// As `load`, with values in place of variables that are not set.
+pub(crate) fn load_in(paths: &[PathBuf], values: &Environment<'_>) -> anyhow::Result<Loaded> {
+    Ok(understand_in(
+        sources::collect(paths)?,
+        Compat::Page,
+        values,
+    ))
 }
 
 pub(crate) fn is_url(word: &str) -> bool {
@@ -91,8 +103,21 @@ pub(crate) fn load_url(url: &str, token: &TokenArgs) -> Loaded {
 
 /// `compat`: how suites are read where their page and their program differ.
 pub(crate) fn understand(collected: sources::Collected, compat: Compat) -> Loaded {
+    understand_in(collected, compat, &|name| std::env::var(name).ok())
+}
+
+/// As `understand`, with other values of the variables that the files name.
+pub(crate) fn understand_in(
+    collected: sources::Collected,
+    compat: Compat,
+    values: &Environment<'_>,
+) -> Loaded {
     let mut diagnostics = collected.diagnostics;
-    let environment = |name: &str| std::env::var(name).ok();
+    let variables = RefCell::new(BTreeSet::new());
+    let environment = |name: &str| {
+        variables.borrow_mut().insert(name.to_owned());
+        values(name)
+    };
     let options = onecall_config::Options {
         environment: &environment,
         compat,
@@ -115,6 +140,7 @@ pub(crate) fn understand(collected: sources::Collected, compat: Compat) -> Loade
         settings,
         diagnostics,
         stamp,
+        variables: variables.into_inner(),
     }
 }
 
@@ -239,9 +265,23 @@ pub(crate) async fn start(
             ONE_SHOT_WAIT
         },
         this_program: std::env::current_exe().ok(),
+        child_env: vec![(DEPTH.to_owned(), (depth()? + 1).to_string())],
         resumes: is_server,
     };
     Ok(Runtime::start(options).await?)
+}
+
+/// How many servers of this program stand above this one. Beyond a few, one of them is its own backend.
+fn depth() -> anyhow::Result<u32> {
+    let depth = std::env::var(DEPTH).ok();
+    let depth = depth.and_then(|depth| depth.parse().ok()).unwrap_or(0);
+    if depth > SERVERS_ABOVE_MAX {
+        bail!(
+            "{depth} servers of this program stand above this one, each a backend of the one before: \
+             a file names its own server as a backend; remove that entry"
+        );
+    }
+    Ok(depth)
 }
 
 /// What the configuration says of the face over HTTP.
@@ -277,32 +317,48 @@ pub(crate) fn open_store(
     args: &StoreArgs,
     settings: &Settings,
 ) -> anyhow::Result<Arc<dyn Journal>> {
+    open_or_create(named_store(args, settings).as_deref(), args)
+}
+
+fn named_store(args: &StoreArgs, settings: &Settings) -> Option<PathBuf> {
     let configured = settings.store.as_ref();
-    let named = args.store.clone().or_else(|| configured.map(PathBuf::from));
-        child_env: vec![(DEPTH.to_owned(), (depth()? + 1).to_string())],
-    open_or_create(named.as_deref(), args.ephemeral)
+    args.store.clone().or_else(|| configured.map(PathBuf::from))
+}
+
+/// What `onecall runs` must be told to find the runs: nothing for the usual store. `None`: nobody else finds them.
+pub(crate) fn store_flag(args: &StoreArgs, settings: &Settings) -> Option<String> {
+    if args.ephemeral {
+        return None;
+    }
+    let Some(path) = named_store(args, settings) else {
+        return Some(String::new());
+    };
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let path = path.display().to_string();
+    let quoted = shlex::try_quote(&path).ok()?;
+    Some(format!(" --store {quoted}"))
+}
+
+/// The store that `onecall.yaml` in the current folder names, for commands that read no files.
+fn store_of_folder() -> Option<PathBuf> {
+    let file = PathBuf::from("onecall.yaml");
+    if !file.exists() {
+        return None;
+    }
+    let loaded = understand(sources::collect(&[file]).ok()?, Compat::Page);
+    loaded.settings.store.map(PathBuf::from)
 }
 
 /// As `open_store`, for commands that read no files.
 pub(crate) fn open_named_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
-/// How many servers of this program stand above this one. Beyond a few, one of them is its own backend.
-fn depth() -> anyhow::Result<u32> {
-    let depth = std::env::var(DEPTH).ok();
-    let depth = depth.and_then(|depth| depth.parse().ok()).unwrap_or(0);
-    if depth > SERVERS_ABOVE_MAX {
-        bail!(
-            "{depth} servers of this program stand above this one, each a backend of the one before: \
-             a file names its own server as a backend; remove that entry"
-        );
+    open_or_create(args.store.as_deref(), args)
+}
+
+fn open_or_create(named: Option<&Path>, args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+    if args.ephemeral && args.is_stated() {
+        return Err(usage("--ephemeral keeps runs nowhere; leave out --store"));
     }
-    Ok(depth)
-}
-
-    open_or_create(args.store.as_deref(), args.ephemeral)
-}
-
-fn open_or_create(named: Option<&Path>, ephemeral: bool) -> anyhow::Result<Arc<dyn Journal>> {
-    if ephemeral {
+    if args.ephemeral {
         let store = MemoryStore::new(Retention::default());
         return Ok(Arc::new(store.open(now(), LEASE)));
     }
@@ -328,20 +384,26 @@ fn open_path(path: PathBuf) -> anyhow::Result<Arc<dyn Journal>> {
 
 /// As `open_store`, for commands that look and must not create.
 pub(crate) fn open_existing_store(store: Option<&Path>) -> anyhow::Result<Arc<dyn Journal>> {
-    let path = store_path(store)?;
-    find_store(store)?.with_context(|| {
+    let path = existing_path(store)?;
+    find_store(store)?.ok_or_else(|| {
         let shown = path.display();
-        format!("there is no store at `{shown}`; give --store FILE")
+        let text = format!("there is no store at `{shown}`; give --store FILE");
+        anyhow::Error::new(Nothing(text))
     })
 }
 
 /// `None`: no run was ever stored there.
 pub(crate) fn find_store(store: Option<&Path>) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    let path = store_path(store)?;
+    let path = existing_path(store)?;
     if !path.exists() {
         return Ok(None);
     }
     open_path(path).map(Some)
+}
+
+fn existing_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let of_folder = store.is_none().then(store_of_folder).flatten();
+    store_path(store.or(of_folder.as_deref()))
 }
 
 /// The store that was named, or the one in the state folder of the user.
@@ -355,40 +417,4 @@ fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
         Some(folder) => Ok(folder.join("onecall").join("onecall.db")),
         None => bail!("no home folder is known; give --store FILE or --ephemeral"),
     }
-}
-
-/// Cancelled by the first SIGINT or SIGTERM; a second one ends the process at once.
-pub(crate) fn stop_on_signals() -> CancellationToken {
-    let stop = CancellationToken::new();
-    let told = stop.clone();
-    tokio::spawn(async move {
-        signal().await;
-        told.cancel();
-        signal().await;
-        end_now();
-    });
-    stop
-}
-
-#[expect(
-    clippy::exit,
-    reason = "the second signal ends at once, whatever still runs"
-)]
-fn end_now() -> ! {
-    std::process::exit(130)
-}
-
-async fn signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
 }

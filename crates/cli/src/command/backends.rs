@@ -2,11 +2,10 @@
 
 use crate::exit::Exit;
 use crate::files::FileArgs;
-use crate::{print, wire};
+use crate::{print, waiting, wire};
 use clap::Args;
 use onecall_backends::{BackendState, BackendStatus};
 use onecall_runtime::runtime::Runtime;
-use onecall_runtime::saved::SavedTools;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ pub(crate) struct BackendsArgs {
     /// Files or directories with backends
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: BackendsArgs) -> anyhow::Result<Exit> {
     };
     let server = wire::only_server(&mut settings)?;
     let runtime = wire::start_to_look(server, &settings).await?;
-    SavedTools::of(&runtime, PATIENCE).await;
+    waiting::for_tools(&runtime, PATIENCE).await;
     let exit = show(&runtime, args.json);
     runtime.shutdown(Duration::ZERO).await;
     exit

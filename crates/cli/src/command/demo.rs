@@ -4,7 +4,7 @@ use crate::args::DemoArgs;
 use crate::exit::Exit;
 use crate::input::read_text;
 use crate::limits::ANSWERS_BYTES_MAX;
-use crate::{print, wire};
+use crate::{print, signals};
 use anyhow::Context;
 use serde_json::{Map, Value};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let stop = wire::stop_on_signals();
+    let stop = signals::stop_on_signals();
     let ready = |address: SocketAddr| print::out(format!("demo backend at http://{address}/mcp"));
     onecall_demo::serve_http(options, address, stop, ready)
         .await

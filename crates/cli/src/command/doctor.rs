@@ -5,13 +5,13 @@ use crate::args::StoreArgs;
 use crate::client_file::ClientFile;
 use crate::clients::{self, Client, Folders};
 use crate::exit::Exit;
+use crate::files::FileArgs;
 use crate::limits::NAME_CHARS_MAX;
-use crate::{print, wire};
+use crate::{print, waiting, wire};
 use clap::Args;
 use onecall_backends::BackendState;
 use onecall_config::settings::Settings;
 use onecall_runtime::runtime::Runtime;
-use onecall_runtime::saved::SavedTools;
 use onecall_source::render;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ pub(crate) struct DoctorArgs {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    files: FileArgs,
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -94,7 +97,7 @@ impl Finding {
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
-    if args.paths.is_empty() {
+    if args.paths.is_empty() && !args.files.gives_backends() {
         findings.push(store(&args.store, &Settings::default()));
     } else {
         served(&args, &mut findings).await?;
@@ -127,7 +130,7 @@ fn show(findings: &[Finding]) {
 
 /// Files, store, backends and names of what the paths would serve.
 async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
-    let loaded = wire::load(&args.paths)?;
+    let loaded = args.files.load(&args.paths)?;
     let summary = render::summary(&loaded.diagnostics);
     let has_errors = loaded.diagnostics.has_errors();
     findings.push(match (has_errors, loaded.diagnostics.is_empty()) {
@@ -149,9 +152,9 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     for server in std::mem::take(&mut settings.servers) {
         let journal = wire::open_store(&in_memory, &settings)?;
         let runtime = wire::start(server, &settings, journal, false).await?;
-        SavedTools::of(&runtime, PATIENCE).await;
+        waiting::for_tools(&runtime, PATIENCE).await;
         findings.extend(backends(&runtime));
-        findings.extend(names(&runtime).await);
+        findings.extend(names(&runtime));
         runtime.shutdown(Duration::ZERO).await;
     }
     Ok(())
@@ -190,8 +193,8 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
 }
 
 /// Withheld workflows, and names that a host would refuse.
-async fn names(runtime: &Runtime) -> Vec<Finding> {
-    let published = runtime.settled().await;
+fn names(runtime: &Runtime) -> Vec<Finding> {
+    let published = runtime.published_now();
     let mut findings: Vec<Finding> = published
         .withheld
         .iter()

@@ -5,15 +5,17 @@ use crate::exit::Exit;
 use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
 use crate::wire::Loaded;
-use crate::{access, demo_files, print, reload, wire, withheld};
+use crate::{access, demo_files, print, reload, signals, wire, withheld};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{
-    Access, HttpOptions, Mount, RESERVED_PATHS, StdioOptions, serve_http, serve_stdio,
+    Access, HttpOptions, Mount, RESERVED_PATHS, RESULT_TOOL, StdioOptions, is_result_tool_listed,
+    serve_http, serve_stdio,
 };
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -45,12 +47,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
-    for composition in &settings.compositions {
-        let name = &composition.name;
-        print::err(format!(
-            "composition `{name}` is not published; `publish: true` makes it a tool"
-        ));
-    }
+    tell_of_compositions(&settings);
     let is_empty = |server: &Server| server.backends.is_empty() && server.workflows.is_empty();
     if settings.servers.iter().all(is_empty) {
         print::err("error: the paths hold no backends and no workflows");
@@ -62,7 +59,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         std::mem::take(&mut settings.servers)
     };
     let mounts = start(servers, &settings, &args).await?;
-    let stop = wire::stop_on_signals();
+    let (stop, interrupted) = signals::stop_and_tell();
     let told = told_at(stop.clone());
     let followed = Followed {
         servers: mounts.clone(),
@@ -79,6 +76,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         [only] if args.stdio => {
             let mut options = StdioOptions::new(version);
             wire::limit_stdio(&mut options, &settings);
+            options.store_flag = wire::store_flag(&args.store, &settings);
             serve_stdio(only.runtime.clone(), options, stop)
                 .await
                 .map(|()| None)
@@ -88,6 +86,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
             options.allow_anonymous = args.allow_anonymous;
             options.threads = threads.handles();
             wire::limit(&mut options, &settings);
+            options.store_flag = wire::store_flag(&args.store, &settings);
             wire::reach(&mut options, &settings, &args);
             let (told, place) = (mounts.clone(), options.clone());
             let ready = move |address| {
@@ -103,7 +102,11 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let leaving = served.context("the server stopped")?;
     drop(leaving);
     tracing::info!("the server has stopped");
-    Ok(Exit::Ok)
+    Ok(if interrupted.load(Ordering::SeqCst) {
+        Exit::Interrupted
+    } else {
+        Exit::Ok
+    })
 }
 
 /// When the word to stop came.
@@ -132,6 +135,15 @@ async fn leave(mounts: &[Mount], left: Duration) {
     let most = left.max(PUTTING_AWAY);
     if tokio::time::timeout(most, all.join_all()).await.is_err() {
         tracing::warn!("leaving before all backends have ended");
+    }
+}
+
+fn tell_of_compositions(settings: &Settings) {
+    for composition in &settings.compositions {
+        let name = &composition.name;
+        print::err(format!(
+            "composition `{name}` is not published; `publish: true` makes it a tool"
+        ));
     }
 }
 
@@ -262,6 +274,10 @@ fn tool_lines(published: &Published, origins: &Origins) -> Vec<String> {
             }
         });
     lines.extend(tools);
+    if is_result_tool_listed(published) {
+        let about = "fetches the result of a run that goes on";
+        lines.push(format!("tool      {RESULT_TOOL}  {about}"));
+    }
     for withheld in &published.withheld {
         let (name, reason) = (&withheld.workflow, &withheld.reason);
         let origin = origins.shown(name);

@@ -2,10 +2,9 @@
 
 use crate::args::ToolsArgs;
 use crate::exit::Exit;
-use crate::{print, wire};
+use crate::{print, waiting, wire};
 use anyhow::Context;
 use onecall_runtime::runtime::Runtime;
-use onecall_runtime::saved::SavedTools;
 use std::time::Duration;
 
 /// How long backends may take to connect and tell their tools.
@@ -26,15 +25,21 @@ pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
 }
 
 async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
-    let saved = SavedTools::of(runtime, PATIENCE).await;
+    let saved = waiting::for_tools(runtime, PATIENCE).await;
     let missing: Vec<String> = saved.missing(runtime);
     for reason in &missing {
         print::err(format!("error: {reason}"));
     }
-    if !missing.is_empty() {
-        return Ok(Exit::Unreachable);
-    }
+    let exit = if missing.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Unreachable
+    };
     if let Some(path) = &args.save {
+        // `check --tools` would take what is missing for absent.
+        if !missing.is_empty() {
+            return Ok(exit);
+        }
         std::fs::write(path, saved.to_text())
             .with_context(|| format!("cannot write `{}`", path.display()))?;
         print::err(format!(
@@ -59,5 +64,5 @@ async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
             );
         }
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }

@@ -32,7 +32,7 @@ fn over_http(names: &str) -> (Vec<String>, usize) {
     let mut names = listed(&url).1;
     names.retain(|name| name.ends_with("total"));
     for name in &names {
-        let called = run(home.path(), &["call", &url, name, "--ephemeral"]);
+        let called = run(home.path(), &["call", &url, name]);
         assert_eq!(called.code, Some(0), "{name}: {called:?}");
         assert!(called.out.contains('3'), "{name}: {called:?}");
     }

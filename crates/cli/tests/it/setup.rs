@@ -154,6 +154,7 @@ fn serving_says_what_comes_from_where_and_what_does_not_work() {
         "workflow  workflow:fits  (from ",
         "a.workflow.yaml)",
         "tool      demo_echo  (from demo)",
+        "tool      workflow_result  ",
         "withheld  unfit  (from ",
         "b.workflow.yaml): step `a`: no tool `demo.nothing`",
         "down      gone: cannot start `/nowhere/server`",
@@ -264,4 +265,12 @@ fn a_server_that_is_its_own_backend_is_noticed() {
     command.env("ONECALL_DEPTH", "3");
     let last = Ran::from(command.output().unwrap());
     assert!(last.out.contains("stand above this one"), "{last:?}");
+}
+
+#[test]
+fn the_doctor_takes_backends_of_flags() {
+    let home = tempfile::tempdir().unwrap();
+    let flag = format!("mine={} demo", program());
+    let ran = at(home.path(), &["doctor", "--backend", &flag]);
+    assert!(ran.out.contains("✓ backend   `mine` answers"), "{ran:?}");
 }

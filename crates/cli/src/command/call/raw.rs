@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::limits::{LEAVES_MAX, SHOWN_CHARS_MAX};
 use crate::print;
 use onecall_mcp::CallOutput;
+use onecall_runtime::publish::Target;
 use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
 use serde_json::Value;
@@ -12,8 +13,14 @@ use serde_json::Value;
 const STEP: &str = "STEP";
 
 pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {
-    runtime.settled().await;
-    let raw = match runtime.call_raw(tool, arguments).await {
+    let published = runtime.settled_for(tool).await;
+    let found = published.find(tool).map(|tool| &tool.target);
+    let reply = if matches!(found, Some(Target::Workflow(_))) {
+        RawReply::Unknown
+    } else {
+        runtime.call_raw(tool, arguments).await
+    };
+    let raw = match reply {
         RawReply::Result(raw) => raw,
         RawReply::Unknown => {
             print::err(format!("error: no backend has the tool `{tool}`"));

@@ -4,7 +4,7 @@ use super::{find, open};
 use crate::args::OneRunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::{print, wire};
+use crate::{print, signals};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
 use onecall_runtime::runs::{Seen, names_of};
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
     let run = find(&*journal, &args.run).await?;
-    let stop = wire::stop_on_signals();
+    let stop = signals::stop_on_signals();
     let mut progress = None;
     let mut shown = 0;
     loop {

@@ -101,6 +101,7 @@ pub(crate) struct CheckArgs {
     /// A file, as other tools spell it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
+    /// How to print what was found
     #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
     pub(crate) format: CheckFormat,
     /// Short for `--format json`
@@ -175,8 +176,10 @@ pub(crate) struct ServeArgs {
     /// Files or directories with backends and workflows
     #[arg(required_unless_present_any = ["demo", "backends", "mcp_configs"], value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// The port to listen on; 0 takes any free one
     #[arg(long, default_value_t = 4483)]
     pub(crate) port: u16,
+    /// The address to listen on; one beyond loopback needs `auth` in the configuration
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) host: String,
     /// Serve one client over stdin and stdout instead of HTTP
@@ -229,6 +232,7 @@ pub(crate) enum RunsCommand {
     /// Stop a run
     Cancel(RunsCancelArgs),
     /// Follow a run until it ends or waits for a person
+    #[command(after_help = "Examples:\n  onecall runs watch last\n  onecall runs watch r241e")]
     Watch(OneRunArgs),
     /// Write a run as JSON: its plan, its events, its values
     Export(RunsExportArgs),
@@ -249,6 +253,9 @@ pub(crate) struct OneRunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs export last > run.json\n  onecall runs export r241e --reveal > run.json"
+)]
 pub(crate) struct RunsExportArgs {
     #[command(flatten)]
     pub(crate) one: OneRunArgs,
@@ -258,6 +265,9 @@ pub(crate) struct RunsExportArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs import run.json\n  onecall runs import - --store other.db < run.json"
+)]
 pub(crate) struct RunsImportArgs {
     /// A file that `runs export` wrote, or `-` for stdin
     pub(crate) file: PathBuf,
@@ -273,22 +283,30 @@ pub(crate) struct RunsStoreArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs show last\n  onecall runs show r241e --events\n  onecall runs show last --json"
+)]
 pub(crate) struct RunsShowArgs {
     #[command(flatten)]
     pub(crate) one: OneRunArgs,
     /// Print its events in the order in which they were stored
     #[arg(long)]
     pub(crate) events: bool,
+    /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs answer last approve ok:=true\n  onecall runs answer r241e approve --decline\n  onecall runs answer last pay --retry"
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "one flag a decision, of which one may be given"
 )]
 pub(crate) struct RunsAnswerArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
     pub(crate) run: String,
     /// The step that asks or is held; for one item of a loop `step[3]`
     pub(crate) step: String,
@@ -314,8 +332,13 @@ pub(crate) struct RunsAnswerArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs cancel last\n  onecall runs cancel r241e --reason 'wrong branch'"
+)]
 pub(crate) struct RunsCancelArgs {
+    /// A run id, an unambiguous beginning of one, or `last`
     pub(crate) run: String,
+    /// Why, for the history of the run
     #[arg(long, default_value = "asked for on the command line")]
     pub(crate) reason: String,
     #[command(flatten)]
@@ -377,6 +400,7 @@ pub(crate) struct GraphArgs {
     /// A file or directory, and the workflow to draw; all of them if none is named
     pub(crate) path: PathBuf,
     pub(crate) workflow: Option<String>,
+    /// How to draw
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
     #[command(flatten)]
@@ -401,6 +425,7 @@ pub(crate) struct ToolsArgs {
     /// Write `{backend: list}` as JSON, for `check --tools`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Print `{backend: list}` as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -8,7 +8,7 @@ mod show;
 mod watch;
 
 use crate::args::{RunsAnswerArgs, RunsCancelArgs, RunsCommand, RunsStoreArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, Nothing};
 use crate::{print, values, wire};
 use anyhow::{Context, bail};
 use onecall_engine::event::{AnswerAction, Resolution};
@@ -56,7 +56,9 @@ async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
     match (fitting.next(), fitting.next()) {
         (Some(run), None) => Ok(run),
         (Some(_), Some(_)) => bail!("several runs begin with `{word}`; give more of the id"),
-        (None, _) => bail!("no run `{word}` is in the store; `onecall runs list` shows what is"),
+        (None, _) => Err(anyhow::Error::new(Nothing(format!(
+            "no run `{word}` is in the store; `onecall runs list` shows what is"
+        )))),
     }
 }
 

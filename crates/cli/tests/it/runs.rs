@@ -1,6 +1,6 @@
 //! `onecall runs`: watching, carrying a run to another store, cancelling and answering.
 
-use crate::support::{asking, composite, run, serve, until};
+use crate::support::{Ran, asking, composite, onecall, run, serve, until};
 use serde_json::Value;
 
 #[test]
@@ -78,4 +78,88 @@ fn a_waiting_run_is_cancelled_from_another_process() {
         );
         (runs.code == Some(0)).then_some(())
     });
+}
+
+/// The command that a text tells a person to type, less the name of the program.
+fn told(text: &str) -> Vec<String> {
+    let (_, rest) = text.split_once("`onecall ").unwrap();
+    let (command, _) = rest.split_once('`').unwrap();
+    command.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn the_command_that_is_told_finds_the_run() {
+    let home = tempfile::tempdir().unwrap();
+    let file = composite(home.path(), &asks());
+    let store = home.path().join("own.db");
+    let (_running, url) = serve(home.path(), &[&file, "--store", store.to_str().unwrap()]);
+    let called = run(home.path(), &["call", &url, "ship"]);
+    assert_eq!(called.code, Some(5), "{called:?}");
+    let mut words = told(&called.err);
+    words.insert(4, "ok:=true".to_owned());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answered = run(home.path(), &words);
+    assert_eq!(answered.code, Some(0), "{words:?}: {answered:?}");
+
+    let here = run(
+        home.path(),
+        &["call", &file, "ship", "--store", store.to_str().unwrap()],
+    );
+    assert_eq!(here.code, Some(5), "{here:?}");
+    assert!(here.err.contains(" key=value --store "), "{here:?}");
+
+    let (_running, url) = serve(home.path(), &[&file, "--ephemeral"]);
+    let kept_nowhere = run(home.path(), &["call", &url, "ship"]);
+    assert_eq!(kept_nowhere.code, Some(5), "{kept_nowhere:?}");
+    assert!(kept_nowhere.err.contains("/answer/"), "{kept_nowhere:?}");
+    assert!(
+        !kept_nowhere.err.contains("runs answer"),
+        "{kept_nowhere:?}"
+    );
+}
+
+#[test]
+fn the_store_of_the_folder_is_looked_into() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "store: own.db\nbackends: { demo: { command: onecall, args: [demo] } }\nworkflows: [h.workflow.yaml]\n";
+    std::fs::write(home.path().join("onecall.yaml"), text).unwrap();
+    let workflow = "workflow: hi\nsteps: { a: { tool: demo.echo, with: { text: hi } } }\n";
+    std::fs::write(home.path().join("h.workflow.yaml"), workflow).unwrap();
+    let here = |words: &[&str]| {
+        let mut command = onecall(home.path(), words);
+        Ran::from(command.current_dir(home.path()).output().unwrap())
+    };
+    assert_eq!(here(&["call", "onecall.yaml", "hi"]).code, Some(0));
+    let shown = here(&["runs", "show", "last"]);
+    assert!(shown.out.contains("workflow hi"), "{shown:?}");
+    for command in [["show", "r0000"], ["cancel", "r0000"], ["watch", "r0000"]] {
+        let ran = here(&[&["runs"][..], &command].concat());
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+    }
+    let answered = here(&["runs", "answer", "r0000", "a"]);
+    assert_eq!(answered.code, Some(4), "{answered:?}");
+}
+
+#[test]
+fn the_flag_wins_over_the_store_of_the_environment() {
+    let home = tempfile::tempdir().unwrap();
+    let store = home.path().join("named.db");
+    let words = ["call", "examples/hello", "greet", "--ephemeral"];
+    let mut command = onecall(home.path(), &words);
+    let ran = Ran::from(command.env("ONECALL_STORE", &store).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!store.exists());
+    let both = [&words[..], &["--store", "x.db"]].concat();
+    assert_eq!(run(home.path(), &both).code, Some(2));
+}
+
+#[test]
+fn a_server_tells_an_interrupt_from_an_orderly_end() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut running, _) = serve(home.path(), &["examples/hello", "--ephemeral"]);
+    running.interrupt();
+    assert_eq!(running.wait(), Some(130));
+    let (mut running, _) = serve(home.path(), &["examples/hello", "--ephemeral"]);
+    running.terminate();
+    assert_eq!(running.wait(), Some(0));
 }

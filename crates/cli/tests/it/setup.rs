@@ -268,6 +268,26 @@ fn a_server_that_is_its_own_backend_is_noticed() {
 }
 
 #[test]
+fn every_command_about_runs_shows_examples_and_describes_the_run() {
+    let home = tempfile::tempdir().unwrap();
+    for command in [
+        "list", "show", "answer", "cancel", "watch", "export", "import", "retry", "diff",
+    ] {
+        let help = run(home.path(), &["runs", command, "--help"]);
+        assert!(
+            help.out.contains("Examples:\n  onecall runs "),
+            "{command}: {}",
+            help.out
+        );
+        if help.out.contains("\n  <RUN>") {
+            assert!(help.out.contains("or `last`"), "{command}: {}", help.out);
+        }
+    }
+    let serve = run(home.path(), &["serve", "--help"]).out;
+    assert!(serve.contains("The port to listen on"), "{serve}");
+}
+
+#[test]
 fn the_doctor_takes_backends_of_flags() {
     let home = tempfile::tempdir().unwrap();
     let flag = format!("mine={} demo", program());

@@ -126,6 +126,13 @@ impl Running {
         assert!(told.success());
     }
 
+    /// SIGINT: Ctrl-C in its terminal.
+    pub(crate) fn interrupt(&self) {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-INT", &id]).status().unwrap();
+        assert!(told.success());
+    }
+
     /// Waits for the process to end by itself, and gives its exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let status = until("the end of the process", || self.child.try_wait().unwrap());

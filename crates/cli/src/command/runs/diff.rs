@@ -10,11 +10,15 @@ use onecall_runtime::history;
 use serde_json::json;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs diff r241e last\n  onecall runs diff r241e r9c07 --json"
+)]
 pub(crate) struct DiffArgs {
     /// A run id, an unambiguous beginning of one, or `last`
     a: String,
     /// The run to compare it with
     b: String,
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -12,10 +12,14 @@ use onecall_runtime::now;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs list\n  onecall runs list --state waiting --state held\n  onecall runs list --workflow release --since 2h --json"
+)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     store: RunsStoreArgs,
-    #[arg(long)]
+    /// Only runs of this workflow
+    #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
     /// running, waiting, held, completed, failed, timed_out or cancelled; may be repeated
     #[arg(long = "state", value_name = "STATE")]
@@ -29,8 +33,10 @@ pub(crate) struct ListArgs {
     /// Only runs that began before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    /// How many to list at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
+    /// Print them as JSON
     #[arg(long)]
     json: bool,
 }

@@ -12,6 +12,9 @@ use onecall_runtime::sensitive::masked;
 use serde_json::json;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  onecall runs retry last\n  onecall runs retry last --yes\n  onecall runs retry r241e --from deploy --yes"
+)]
 pub(crate) struct RetryArgs {
     /// A run id, an unambiguous beginning of one, or `last`
     run: String,
@@ -21,6 +24,7 @@ pub(crate) struct RetryArgs {
     /// Make the new run; without this only what it would keep is shown
     #[arg(long)]
     yes: bool,
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

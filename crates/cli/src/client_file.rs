@@ -54,6 +54,21 @@ impl ClientFile {
         }
     }
 
+    /// The servers that it lists for one folder alone, as Claude Code keeps them.
+    pub(crate) fn servers_of_project(&self, folder: &Path) -> Map<String, Value> {
+        let projects = self
+            .root
+            .object_value()
+            .and_then(|root| root.get("projects"))
+            .and_then(|projects| projects.to_serde_value());
+        let folder = folder.display().to_string();
+        let own = projects.and_then(|projects| {
+            let own = projects.get(&folder)?.get("mcpServers")?;
+            own.as_object().cloned()
+        });
+        own.unwrap_or_default()
+    }
+
     /// Puts an entry under this name.
     pub(crate) fn set(&self, key: &str, name: &str, entry: &Value) -> anyhow::Result<Change> {
         let known = self.servers(key);

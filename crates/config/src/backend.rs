@@ -42,9 +42,11 @@ impl Reader<'_> {
                     diagnostics.push(transport_unfit(&kind.place, "a command speaks `stdio`"));
                 }
                 args.extend(more);
+                let words = args.into_iter();
+                let words = words.map(|word| substitute(word, self.environment, diagnostics));
                 Some(Transport::Stdio {
                     command: command.to_string(),
-                    args: args.iter().map(ToString::to_string).collect(),
+                    args: words.collect(),
                     env,
                     cwd: cwd.map(|cwd| self.path(cwd)),
                 })

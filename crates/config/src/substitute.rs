@@ -1,4 +1,4 @@
-//! `${VAR}` and `${VAR:-text}` in the environment, headers and URL of a backend, and nowhere else.
+//! `${VAR}` and `${VAR:-text}` in the arguments, environment, headers and URL of a backend, and nowhere else.
 
 use onecall_source::{Diagnostic, Diagnostics, Text, codes};
 

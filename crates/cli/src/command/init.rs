@@ -3,17 +3,17 @@
 
 mod example;
 mod found;
+mod secrets;
 
 use crate::args::StoreArgs;
 use crate::clients::{self, Folders};
 use crate::exit::{Exit, usage};
-use crate::{print, wire};
-use anyhow::Context;
+use crate::{print, waiting, wire};
+use anyhow::{Context, bail};
 use clap::Args;
-use found::Found;
+use found::{Found, Secrets};
 use onecall_config::{Compat, Input};
 use onecall_runtime::runtime::Runtime;
-use onecall_runtime::saved::SavedTools;
 use onecall_runtime::sources::Collected;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,7 +44,9 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
-    if args.folder.is_file() && args.from.is_none() {
+    let names_a_file =
+        args.folder.is_file() || args.folder.extension().is_some_and(|own| own == "json");
+    if names_a_file && args.from.is_none() {
         args.from = Some(std::mem::replace(&mut args.folder, PathBuf::from(".")));
     }
     let written = [CONFIGURATION, WORKFLOW].map(|name| args.folder.join(name));
@@ -55,7 +57,9 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
         );
         return Err(usage(text));
     }
-    let found = find(&args)?;
+    let Some(found) = find(&args)? else {
+        return Ok(Exit::NothingSelected);
+    };
     print::err(match &found.from {
         Some(path) => {
             let (count, path) = (found.len(), path.display());
@@ -64,6 +68,9 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
         }
         None => "no desktop client lists servers here; using the built-in demo backend".to_owned(),
     });
+    for (name, ours) in found.renamed() {
+        print::err(format!("`{name}` is called `{ours}` here"));
+    }
     let workflow = match discover(&found).await? {
         Some(runtime) => {
             let workflow = example::write(&runtime.catalog());
@@ -72,7 +79,12 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
         }
         None => return Ok(Exit::Failed),
     };
-    let (configuration, variables) = found.to_yaml(!args.copy_secrets);
+    let secrets = if args.copy_secrets {
+        Secrets::Copied
+    } else {
+        Secrets::Named
+    };
+    let (configuration, variables) = found.to_yaml(secrets);
     save(&args.folder.join(CONFIGURATION), &configuration)?;
     for (variable, place) in &variables {
         print::err(format!("set {variable}, which stands for {place}"));
@@ -90,14 +102,27 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn find(args: &InitArgs) -> anyhow::Result<Found> {
+/// The servers to begin with; `None` where the file that was named lists none, which is told.
+fn find(args: &InitArgs) -> anyhow::Result<Option<Found>> {
+    let folder = std::path::absolute(&args.folder).context("cannot resolve the folder")?;
     if let Some(path) = &args.from {
-        return Found::read(path);
+        if !path.exists() {
+            bail!("`{}` is not there", path.display());
+        }
+        let found = Found::read(path, &folder)?;
+        if found.len() == 0 {
+            let shown = path.display();
+            print::err(format!(
+                "error: `{shown}` lists no servers under `mcpServers` or `servers`; nothing was written"
+            ));
+            return Ok(None);
+        }
+        return Ok(Some(found));
     }
     let files = clients::existing(&args.folder, &Folders::of_this_user());
     let mut found = None;
     for (client, path) in files {
-        let read = Found::read(&path)?;
+        let read = Found::read(&path, &folder)?;
         if read.len() == 0 {
             continue;
         }
@@ -110,12 +135,12 @@ fn find(args: &InitArgs) -> anyhow::Result<Found> {
             )),
         }
     }
-    Ok(found.unwrap_or_else(Found::demo))
+    Ok(Some(found.unwrap_or_else(Found::demo)))
 }
 
 /// Starts the backends and waits for their tools. A backend that does not answer is named and left out.
 async fn discover(found: &Found) -> anyhow::Result<Option<Runtime>> {
-    let (text, _) = found.to_yaml(false);
+    let (text, _) = found.to_yaml(Secrets::Tried);
     let mut collected = Collected::default();
     let source = collected.sources.add(CONFIGURATION, text);
     let named = true;
@@ -130,7 +155,7 @@ async fn discover(found: &Found) -> anyhow::Result<Option<Runtime>> {
     };
     let journal = wire::open_store(&in_memory, &settings)?;
     let runtime = wire::start(server, &settings, journal, false).await?;
-    let saved = SavedTools::of(&runtime, PATIENCE).await;
+    let saved = waiting::for_tools(&runtime, PATIENCE).await;
     for reason in saved.missing(&runtime) {
         print::err(format!("warning: {reason}"));
     }

@@ -235,6 +235,79 @@ fn written(home: &Path, name: &str, text: &Value) -> String {
 }
 
 #[test]
+fn ordinary_files_of_clients_are_taken_as_they_are() {
+    let home = tempfile::tempdir().unwrap();
+    let demo = serde_json::json!({ "command": program(), "args": ["demo"], "env": { "K": "${input:api-key}" } });
+    let flags = serde_json::json!({
+        "command": program(), "args": ["demo", "--token", "sk-0123", "--api-key=abc", "ghp_0123"],
+    });
+    let servers = serde_json::json!({ "servers": { "weird name!": demo, "io.github.x/y": flags } });
+    let file = written(home.path(), ".vscode/mcp.json", &servers);
+    let made = at(home.path(), &["init", "--from", &file]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for line in [
+        "`weird name!` is called `weird-name` here",
+        "`io.github.x/y` is called `io-github-x-y` here",
+        "set API_KEY, which stands for the input `api-key` of `weird-name`",
+        "set IO_GITHUB_X_Y_TOKEN, which stands for `--token` of `io-github-x-y`",
+    ] {
+        assert!(made.err.contains(line), "{line} is not in {}", made.err);
+    }
+    let yaml = std::fs::read_to_string(home.path().join("onecall.yaml")).unwrap();
+    for secret in ["sk-0123", "abc", "ghp_0123", "input:"] {
+        assert!(!yaml.contains(secret), "{yaml}");
+    }
+    let copied = at(
+        home.path(),
+        &["init", "--from", &file, "--force", "--copy-secrets"],
+    );
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    let yaml = std::fs::read_to_string(home.path().join("onecall.yaml")).unwrap();
+    assert!(yaml.contains("sk-0123"), "{yaml}");
+}
+
+#[test]
+fn nothing_is_written_from_a_file_without_servers() {
+    let home = tempfile::tempdir().unwrap();
+    let empty = written(
+        home.path(),
+        "empty.json",
+        &serde_json::json!({ "mcpServers": {} }),
+    );
+    for (file, code) in [("nowhere.json", 1), (empty.as_str(), 4)] {
+        for words in [&["init", "--from", file][..], &["init", file][..]] {
+            let ran = at(home.path(), words);
+            assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
+            assert!(!home.path().join("onecall.yaml").exists(), "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn servers_of_one_folder_are_seen_and_the_first_workflow_gives_the_bare_result() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().canonicalize().unwrap();
+    let mine = serde_json::json!({ "mine": { "command": program(), "args": ["demo"] } });
+    let projects = serde_json::json!({ folder.to_str().unwrap(): { "mcpServers": mine } });
+    written(
+        &folder,
+        ".claude.json",
+        &serde_json::json!({ "projects": projects }),
+    );
+    let made = at(&folder, &["init"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.err.contains("1 backend from"), "{made:?}");
+    let line = made
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("try: onecall "));
+    let words = line.unwrap().replace('…', "a");
+    let called = at(&folder, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(called.code, Some(0), "{called:?}");
+    assert!(!called.out.contains("_meta"), "{called:?}");
+}
+
+#[test]
 fn a_server_that_is_its_own_backend_is_noticed() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().to_str().unwrap();

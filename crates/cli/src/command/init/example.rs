@@ -96,7 +96,9 @@ fn example(chosen: &[&Candidate<'_>]) -> Example {
         if index > 0 && chosen[0].step() == step {
             step.push_str("_2");
         }
-        let _ = writeln!(steps, "  {step}:\n    tool: {}", json!(candidate.name()));
+        // The payload of a plain text would be the whole result, with all that goes around it.
+        let tool = json!(candidate.name());
+        let _ = writeln!(steps, "  {step}:\n    tool: {tool}\n    read: content_map");
         if !candidate.arguments.is_empty() {
             steps.push_str("    with:\n");
         }

@@ -1,39 +1,52 @@
 //! The servers that a client's file lists, as backends of an `onecall.yaml`.
-//! Keys and tokens are not copied unless asked for: a variable is named for each.
+//! Keys and tokens are not copied unless asked for: a variable is named for each (`secrets`).
 
+use super::secrets::{self, Variable};
 use crate::client_file::ClientFile;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Words in the name of a variable or header whose value is nobody's business.
-const SECRET_WORDS: [&str; 6] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "AUTHORIZATION",
-    "CREDENTIAL",
-];
-
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) from: Option<PathBuf>,
+    /// By the name of the backend.
     servers: Map<String, Value>,
+    /// Names as the client has them, and as they are here, where these differ.
+    renamed: Vec<(String, String)>,
 }
 
-/// A variable that stands in a file in place of a secret, and whose place it takes.
-pub(super) type Variable = (String, String);
+/// What becomes of keys and tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Secrets {
+    /// A variable stands for each.
+    Named,
+    Copied,
+    /// They are copied, and a variable that is not set is an empty text: for looking at the backends.
+    Tried,
+}
 
 impl Found {
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    /// `folder`: where Claude Code may list servers for alone.
+    pub(super) fn read(path: &Path, folder: &Path) -> anyhow::Result<Self> {
         let file = ClientFile::open(path)?;
-        let mut servers = file.servers("mcpServers");
-        servers.extend(file.servers("servers"));
-        servers.retain(|_, entry| !is_ours(entry) && entry.get("disabled") != Some(&json!(true)));
+        let mut listed = file.servers("mcpServers");
+        listed.extend(file.servers("servers"));
+        listed.extend(file.servers_of_project(folder));
+        listed.retain(|_, entry| !is_ours(entry) && entry.get("disabled") != Some(&json!(true)));
+        let mut servers = Map::new();
+        let mut renamed = Vec::new();
+        for (name, entry) in listed {
+            let ours = fitting(&name, &servers);
+            if ours != name {
+                renamed.push((name, ours.clone()));
+            }
+            servers.insert(ours, entry);
+        }
         Ok(Self {
             from: Some(path.to_owned()),
             servers,
+            renamed,
         })
     }
 
@@ -42,6 +55,7 @@ impl Found {
         Self {
             from: None,
             servers: Map::from_iter([("demo".to_owned(), demo)]),
+            renamed: Vec::new(),
         }
     }
 
@@ -49,16 +63,25 @@ impl Found {
         self.servers.len()
     }
 
-    /// The configuration, and what must be set before it works where secrets are only named.
-    pub(super) fn to_yaml(&self, names_secrets: bool) -> (String, Vec<Variable>) {
+    pub(super) fn renamed(&self) -> &[(String, String)] {
+        &self.renamed
+    }
+
+    /// The configuration, and what must be set before it works.
+    pub(super) fn to_yaml(&self, secrets: Secrets) -> (String, Vec<Variable>) {
         let mut text =
             String::from("# Backends: the MCP servers whose tools workflows call.\nbackends:\n");
         let mut variables = Vec::new();
         for (name, entry) in &self.servers {
+            let mut entry = entry.clone();
+            if secrets == Secrets::Named {
+                variables.extend(secrets::name(name, &mut entry));
+            }
+            secrets::rewrite(name, &mut entry, secrets == Secrets::Tried, &mut variables);
             let _ = writeln!(text, "  {}:", json!(name));
             for key in ["command", "args", "cwd", "url"] {
                 if let Some(value) = entry.get(key) {
-                    let _ = writeln!(text, "    {key}: {}", with_our_variables(value));
+                    let _ = writeln!(text, "    {key}: {value}");
                 }
             }
             if entry.get("type") == Some(&json!("sse")) {
@@ -70,17 +93,7 @@ impl Found {
                 };
                 let _ = writeln!(text, "    {key}:");
                 for (field, value) in values {
-                    let value = with_our_variables(value);
-                    let secret = variable(name, key, field).filter(|_| names_secrets);
-                    let shown = match secret.filter(|_| !is_variable(&value)) {
-                        Some(variable) => {
-                            let shown = json!(format!("${{{variable}}}"));
-                            variables.push((variable, format!("`{field}` of `{name}`")));
-                            shown
-                        }
-                        None => value,
-                    };
-                    let _ = writeln!(text, "      {}: {shown}", json!(field));
+                    let _ = writeln!(text, "      {}: {value}", json!(field));
                 }
             }
         }
@@ -103,61 +116,29 @@ fn is_ours(entry: &Value) -> bool {
     is_onecall && serves
 }
 
-/// The variable that stands for a field whose name says that it is secret.
-fn variable(backend: &str, key: &str, field: &str) -> Option<String> {
-    let upper: String = field
-        .chars()
-        .map(|char| {
-            if char.is_ascii_alphanumeric() {
-                char.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if !SECRET_WORDS.iter().any(|word| upper.contains(word)) {
-        return None;
+/// The name as one that tools can be called by: its letters and digits, the rest as `-`.
+fn fitting(name: &str, taken: &Map<String, Value>) -> String {
+    let letter = |char: char| {
+        let fits = char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+        if fits { char } else { '-' }
+    };
+    let letters: String = name.chars().map(letter).collect();
+    let parts = letters.split('-').filter(|part| !part.is_empty());
+    let mut ours = if letters == name {
+        letters.clone()
+    } else {
+        parts.collect::<Vec<_>>().join("-")
+    };
+    if ours.is_empty() {
+        ours.push_str("backend");
     }
-    if key == "env" {
-        return Some(field.to_owned());
+    let mut number = 2;
+    let base = ours.clone();
+    while taken.contains_key(&ours) {
+        ours = format!("{base}-{number}");
+        number += 1;
     }
-    let backend = backend
-        .to_ascii_uppercase()
-        .replace(|char: char| !char.is_ascii_alphanumeric(), "_");
-    Some(format!("{backend}_{upper}"))
-}
-
-fn is_variable(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains("${"))
-}
-
-/// `${env:NAME}` and `${input:name}` of editors, in our spelling.
-fn with_our_variables(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::from(rewritten(text)),
-        Value::Array(items) => Value::Array(items.iter().map(with_our_variables).collect()),
-        other => other.clone(),
-    }
-}
-
-fn rewritten(text: &str) -> String {
-    let mut parts = text.split("${");
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        whole.push_str("${");
-        if let Some(rest) = part.strip_prefix("env:") {
-            whole.push_str(rest);
-        } else if let Some((name, rest)) = part
-            .strip_prefix("input:")
-            .and_then(|part| part.split_once('}'))
-        {
-            let name = name.to_ascii_uppercase().replace('-', "_");
-            let _ = write!(whole, "{name}}}{rest}");
-        } else {
-            whole.push_str(part);
-        }
-    }
-    whole
+    ours
 }
 
 #[cfg(test)]
@@ -171,24 +152,51 @@ mod tests {
         let text = r#"{ "servers": {
             "git hub": { "type": "http", "url": "https://example.com/mcp",
                          "headers": { "Authorization": "Bearer abc", "X-Plain": "1" } },
-            "local": { "command": "node", "args": ["${env:HOME}/s.js"],
+            "local": { "command": "node", "args": ["${env:HOME}/s.js", "--token", "sk-1234567890"],
                        "env": { "API_KEY": "k3y", "OTHER_TOKEN": "${input:my-token}" } },
             "onecall": { "command": "/bin/onecall", "args": ["serve", "--stdio"] },
             "off": { "command": "x", "disabled": true } } }"#;
         std::fs::write(&path, text).unwrap();
-        let found = Found::read(&path).unwrap();
+        let found = Found::read(&path, folder.path()).unwrap();
         assert_eq!(found.len(), 2);
-        let (yaml, variables) = found.to_yaml(true);
-        assert!(!yaml.contains("abc") && !yaml.contains("k3y"), "{yaml}");
-        assert!(
-            yaml.contains("\"Authorization\": \"${GIT_HUB_AUTHORIZATION}\""),
-            "{yaml}"
-        );
-        assert!(yaml.contains("args: [\"${HOME}/s.js\"]"), "{yaml}");
-        assert!(yaml.contains("\"OTHER_TOKEN\": \"${MY_TOKEN}\""), "{yaml}");
-        assert!(yaml.contains("\"X-Plain\": \"1\""), "{yaml}");
-        let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["GIT_HUB_AUTHORIZATION", "API_KEY"]);
-        assert!(found.to_yaml(false).0.contains("k3y"));
+        let (yaml, variables) = found.to_yaml(Secrets::Named);
+        for secret in ["abc", "k3y", "sk-1"] {
+            assert!(!yaml.contains(secret), "{yaml}");
+        }
+        for line in [
+            "\"Authorization\": \"${GIT_HUB_AUTHORIZATION}\"",
+            "args: [\"${HOME}/s.js\",\"--token\",\"${LOCAL_TOKEN}\"]",
+            "\"OTHER_TOKEN\": \"${MY_TOKEN}\"",
+            "\"X-Plain\": \"1\"",
+        ] {
+            assert!(yaml.contains(line), "{line} is not in {yaml}");
+        }
+        let mut names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        let expected = [
+            "API_KEY",
+            "GIT_HUB_AUTHORIZATION",
+            "LOCAL_TOKEN",
+            "MY_TOKEN",
+        ];
+        assert_eq!(names, expected);
+        assert!(found.to_yaml(Secrets::Copied).0.contains("k3y"));
+        let tried = found.to_yaml(Secrets::Tried).0;
+        assert!(tried.contains("${MY_TOKEN:-}"), "{tried}");
+    }
+
+    #[test]
+    fn names_become_fitting_and_stay_apart() {
+        let mut taken = Map::new();
+        for (name, ours) in [
+            ("plain_1", "plain_1"),
+            ("weird name!", "weird-name"),
+            ("weird/name", "weird-name-2"),
+            ("io.github.x/y", "io-github-x-y"),
+            ("!", "backend"),
+        ] {
+            assert_eq!(fitting(name, &taken), ours);
+            taken.insert(ours.to_owned(), Value::Null);
+        }
     }
 }

@@ -1,0 +1,187 @@
+//! Keys and tokens in the entry of a client: which values are such, and the variable that is named for each; and the
+//! variables of editors in our spelling.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// A variable that stands in a file in place of a secret, and whose place it takes.
+pub(super) type Variable = (String, String);
+
+/// Words in the name of a variable, header or flag whose value is nobody's business.
+const SECRET_WORDS: [&str; 8] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "AUTHORIZATION",
+    "CREDENTIAL",
+    "BEARER",
+];
+
+/// How keys of well-known services begin.
+const SECRET_PREFIXES: [&str; 10] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+];
+
+/// Puts a variable in the place of each secret of the entry.
+pub(super) fn name(backend: &str, entry: &mut Value) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    for key in ["env", "headers"] {
+        let Some(values) = entry.get_mut(key).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for (field, value) in values {
+            let Some(text) = value.as_str().filter(|text| !text.contains("${")) else {
+                continue;
+            };
+            if !is_secret_name(field) && !is_secret_text(text) {
+                continue;
+            }
+            let variable = if key == "env" {
+                field.clone()
+            } else {
+                joined(backend, field)
+            };
+            *value = Value::from(format!("${{{variable}}}"));
+            variables.push((variable, format!("`{field}` of `{backend}`")));
+        }
+    }
+    if let Some(args) = entry.get_mut("args").and_then(Value::as_array_mut) {
+        in_arguments(backend, args, &mut variables);
+    }
+    variables
+}
+
+/// `--token abc`, `--api-key=abc`, and what begins as keys do.
+fn in_arguments(backend: &str, args: &mut [Value], variables: &mut Vec<Variable>) {
+    // The flag before, where it announces a secret.
+    let mut announced: Option<String> = None;
+    for (index, arg) in args.iter_mut().enumerate() {
+        let Some(text) = arg.as_str().map(str::to_owned) else {
+            continue;
+        };
+        let flag = announced.take();
+        let (head, secret, named) = if let Some((flag, value)) = flag_with_value(&text) {
+            (format!("{flag}="), value.to_owned(), Some(flag.to_owned()))
+        } else if text.starts_with('-') {
+            announced = is_secret_name(&text).then_some(text);
+            continue;
+        } else if flag.is_some() || is_secret_text(&text) {
+            (String::new(), text, flag)
+        } else {
+            continue;
+        };
+        if secret.is_empty() || secret.contains("${") {
+            continue;
+        }
+        let place = named.unwrap_or_else(|| format!("argument {}", index + 1));
+        let variable = joined(backend, place.trim_start_matches('-'));
+        *arg = Value::from(format!("{head}${{{variable}}}"));
+        variables.push((variable, format!("`{place}` of `{backend}`")));
+    }
+}
+
+/// `--flag=value` whose value is a secret.
+fn flag_with_value(text: &str) -> Option<(&str, &str)> {
+    let (flag, value) = text.split_once('=')?;
+    let fits = is_secret_name(flag) || is_secret_text(value);
+    fits.then_some((flag, value))
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let upper = upper(name);
+    SECRET_WORDS.iter().any(|word| upper.contains(word))
+}
+
+fn is_secret_text(text: &str) -> bool {
+    let mut known = SECRET_PREFIXES.iter();
+    known.any(|prefix| text.starts_with(prefix))
+}
+
+fn joined(backend: &str, name: &str) -> String {
+    let joined = format!("{}_{}", upper(backend), upper(name));
+    // A variable does not begin with a digit.
+    if joined.starts_with(|char: char| char.is_ascii_digit()) {
+        return format!("_{joined}");
+    }
+    joined
+}
+
+fn upper(name: &str) -> String {
+    let letter = |char: char| {
+        if char.is_ascii_alphanumeric() {
+            char.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(letter).collect()
+}
+
+/// `${env:NAME}` and `${input:name}` of editors, in our spelling, wherever they stand. Inputs are variables from here
+/// on, which are added to `variables`. `lenient`: a variable that is not set is an empty text.
+pub(super) fn rewrite(
+    backend: &str,
+    value: &mut Value,
+    lenient: bool,
+    variables: &mut Vec<Variable>,
+) {
+    match value {
+        Value::String(text) => {
+            if text.contains("${") {
+                *text = rewritten(backend, text, lenient, variables);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                rewrite(backend, item, lenient, variables);
+            }
+        }
+        Value::Object(entries) => {
+            for (_, own) in entries {
+                rewrite(backend, own, lenient, variables);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn rewritten(backend: &str, text: &str, lenient: bool, variables: &mut Vec<Variable>) -> String {
+    let mut parts = text.split("${");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let Some((inside, rest)) = part.split_once('}') else {
+            let _ = write!(whole, "${{{part}");
+            continue;
+        };
+        let name = match inside.strip_prefix("input:") {
+            Some(input) => {
+                let name = upper(input);
+                let known = variables.iter().any(|(known, _)| *known == name);
+                if !known {
+                    let place = format!("the input `{input}` of `{backend}`");
+                    variables.push((name.clone(), place));
+                }
+                name
+            }
+            None => inside.strip_prefix("env:").unwrap_or(inside).to_owned(),
+        };
+        let default = if lenient && !name.contains(":-") {
+            ":-"
+        } else {
+            ""
+        };
+        let _ = write!(whole, "${{{name}{default}}}{rest}");
+    }
+    whole
+}

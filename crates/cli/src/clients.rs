@@ -56,9 +56,25 @@ impl Client {
         }
     }
 
-    /// An entry that starts this program as a child of the client.
-    pub(crate) fn stdio_entry(self, command: &Path, args: &[String]) -> Value {
+    /// Whether entries may name variables of the client's own environment.
+    pub(crate) fn names_variables(self) -> bool {
+        match self {
+            Self::Cursor | Self::Vscode => true,
+            Self::Claude | Self::ClaudeCode => false,
+        }
+    }
+
+    /// An entry that starts this program as a child of the client. `env`: what the child is given, as a client starts
+    /// without what a shell sets.
+    pub(crate) fn stdio_entry(self, command: &Path, args: &[String], env: &[Variable]) -> Value {
         let mut entry = json!({ "command": command.display().to_string(), "args": args });
+        for Variable { name, value } in env {
+            entry["env"][name] = if self.names_variables() {
+                Value::from(format!("${{env:{name}}}"))
+            } else {
+                Value::from(value.as_deref().unwrap_or_default())
+            };
+        }
         if self == Self::Vscode {
             entry["type"] = Value::from("stdio");
         }
@@ -82,6 +98,13 @@ impl Client {
         }
         Some(entry)
     }
+}
+
+/// A variable that the files name, and its value where it is set.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
 }
 
 /// The folders of the user that clients keep their files in.

@@ -1,15 +1,19 @@
 //! `onecall connect`: enters these files, or a running server, in the configuration of a desktop client.
 
 use crate::client_file::{Change, ClientFile};
-use crate::clients::{Client, Folders};
+use crate::clients::{Client, Folders, Variable};
 use crate::exit::{Exit, usage};
 use crate::token::TokenArgs;
 use crate::{print, wire};
 use anyhow::Context;
 use clap::Args;
 use onecall_runtime::now;
+use onecall_source::codes;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+
+/// Stands for a variable that is not set while files are checked, wherever it is used.
+const STAND_IN: &str = "http://not-set.invalid";
 
 #[derive(Debug, Args)]
 #[command(
@@ -42,9 +46,14 @@ pub(crate) struct ConnectArgs {
 
 pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
     let client = args.client;
-    let Some(entry) = entry(args)? else {
-        return Ok(Exit::Failed);
+    let variables = match &args.url {
+        Some(_) => Vec::new(),
+        None => match variables(args)? {
+            Some(variables) => variables,
+            None => return Ok(Exit::Failed),
+        },
     };
+    let entry = entry(args, &variables)?;
     let path = target(args)?;
     let file = ClientFile::open(&path)?;
     let change = file.set(client.key(), &args.name, &entry)?;
@@ -66,33 +75,72 @@ pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
     if let Some(backup) = backup {
         print::err(format!("what was there is kept as `{}`", backup.display()));
     }
+    for variable in &variables {
+        print::err(advice(client, variable, &path));
+    }
     print::err(format!("restart {} to see it", client.title()));
     Ok(Exit::Ok)
 }
 
-/// What the client is told; `None` where the files have faults, which are reported.
-fn entry(args: &ConnectArgs) -> anyhow::Result<Option<Value>> {
+/// What is to be done, or to be known, about a variable of the entry.
+fn advice(client: Client, variable: &Variable, path: &Path) -> String {
+    let (name, shown, title) = (&variable.name, path.display(), client.title());
+    match (client.names_variables(), &variable.value) {
+        (true, _) => format!("{title} takes {name} from the environment it is started in"),
+        (false, Some(_)) => format!("the value of {name} now stands in `{shown}`"),
+        (false, None) => format!("{name} is not set here: fill it in under `env` in `{shown}`"),
+    }
+}
+
+/// What the client is told.
+fn entry(args: &ConnectArgs, variables: &[Variable]) -> anyhow::Result<Value> {
     if let Some(url) = &args.url {
-        let Some(entry) = args.client.url_entry(url, args.token.variable()) else {
+        if !wire::is_url(url) {
             return Err(usage(format!(
+                "`{url}` is no URL; write it as `onecall serve` prints it, `http://127.0.0.1:4483/mcp`"
+            )));
+        }
+        let entry = args.client.url_entry(url, args.token.variable());
+        return entry.ok_or_else(|| {
+            usage(format!(
                 "{} starts servers itself; give the paths instead of --url",
                 args.client.title()
-            )));
-        };
-        return Ok(Some(entry));
+            ))
+        });
     }
     args.token.refuse_for_paths()?;
-    let loaded = wire::load(&args.paths)?;
-    if loaded.diagnostics.has_errors() {
-        wire::report(&loaded);
-        return Ok(None);
-    }
     let program = std::env::current_exe().context("cannot tell where this program is")?;
     let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
     for path in &args.paths {
         words.push(absolute(path)?.display().to_string());
     }
-    Ok(Some(args.client.stdio_entry(&program, &words)))
+    Ok(args.client.stdio_entry(&program, &words, variables))
+}
+
+/// The variables that the files name and need; `None` where the files have faults, which are reported. One that is
+/// not set is no fault: the client may set it.
+fn variables(args: &ConnectArgs) -> anyhow::Result<Option<Vec<Variable>>> {
+    let now = |name: &str| std::env::var(name).ok();
+    let loaded = wire::load(&args.paths)?;
+    let is_unset = |name: &str| {
+        let mut faults = loaded.diagnostics.iter();
+        let quoted = format!("`{name}`");
+        faults.any(|own| own.code == codes::VARIABLE_NOT_SET && own.message.contains(&quoted))
+    };
+    let as_if = wire::load_in(&args.paths, &|name| {
+        now(name).or_else(|| is_unset(name).then(|| STAND_IN.to_owned()))
+    })?;
+    if as_if.diagnostics.has_errors() {
+        wire::report(&as_if);
+        return Ok(None);
+    }
+    let named = loaded.variables.iter().map(|name| Variable {
+        name: name.clone(),
+        value: now(name),
+    });
+    // One that is not set and has a text to use instead needs nothing.
+    let needed = named.filter(|own| own.value.is_some() || is_unset(&own.name));
+    Ok(Some(needed.collect()))
 }
 
 /// A client starts its servers in a folder of its own, so paths must stand on their own.

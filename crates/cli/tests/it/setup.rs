@@ -308,6 +308,54 @@ fn servers_of_one_folder_are_seen_and_the_first_workflow_gives_the_bare_result()
 }
 
 #[test]
+fn a_client_is_given_the_variables_that_the_files_name() {
+    let home = tempfile::tempdir().unwrap();
+    let env = serde_json::json!({ "A": "${SET_ONE}", "B": "${UNSET_ONE}", "C": "${OTHER:-x}" });
+    let demo = serde_json::json!({ "command": program(), "args": ["demo"], "env": env });
+    let file = written(
+        home.path(),
+        "mcp.json",
+        &serde_json::json!({ "mcpServers": { "d": demo } }),
+    );
+    for (client, shown, key, set, unset) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "mcpServers",
+            "${env:SET_ONE}",
+            "${env:UNSET_ONE}",
+        ),
+        (
+            "vscode",
+            ".vscode/mcp.json",
+            "servers",
+            "${env:SET_ONE}",
+            "${env:UNSET_ONE}",
+        ),
+        ("claude-code", ".mcp.json", "mcpServers", "one", ""),
+        (
+            "claude",
+            ".config/Claude/claude_desktop_config.json",
+            "mcpServers",
+            "one",
+            "",
+        ),
+    ] {
+        let mut command = onecall(home.path(), &["connect", client, &file]);
+        command.current_dir(home.path()).env("HOME", home.path());
+        command.env_remove("XDG_CONFIG_HOME").env("SET_ONE", "one");
+        let ran = Ran::from(command.output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains("UNSET_ONE"), "{ran:?}");
+        let entry = &read(&home.path().join(shown))[key]["onecall"];
+        let expected = serde_json::json!({ "SET_ONE": set, "UNSET_ONE": unset });
+        assert_eq!(entry["env"], expected, "{client}");
+    }
+    let wrong = at(home.path(), &["connect", "vscode", "--url", "foo"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
+#[test]
 fn a_server_that_is_its_own_backend_is_noticed() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().to_str().unwrap();

@@ -118,6 +118,11 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
             print::counted(files, "file")
         ));
         print_cost(loaded, saved);
+        let servers = &loaded.settings.servers;
+        let has_calls = servers.iter().any(|own| !own.workflows.is_empty());
+        if saved.is_none() && has_calls {
+            print::out("tools were not looked at; `--tools` checks them");
+        }
     }
 }
 

@@ -415,3 +415,15 @@ fn the_doctor_takes_backends_of_flags() {
     let ran = at(home.path(), &["doctor", "--backend", &flag]);
     assert!(ran.out.contains("✓ backend   `mine` answers"), "{ran:?}");
 }
+
+#[test]
+fn checking_says_what_was_not_looked_at() {
+    let home = tempfile::tempdir().unwrap();
+    let checked = at(home.path(), &["check", &hello()]);
+    let note = "tools were not looked at; `--tools` checks them";
+    assert!(checked.out.contains(note), "{checked:?}");
+    let file = home.path().join("t.workflow.yaml");
+    std::fs::write(&file, "workflow: x\nsteps:\n  a: { tol: demo.echo }\n").unwrap();
+    let slip = at(home.path(), &["check", file.to_str().unwrap()]);
+    assert!(slip.err.contains("a key named `tool` exists"), "{slip:?}");
+}

@@ -166,6 +166,10 @@ fn action(
             None
         }
         (false, false) => {
+            // Known, though absent: a slip of the pen is mostly one of these.
+            for key in ["tool", "ask", "each"] {
+                fields.entry(key);
+            }
             if fields.node().is_complete() {
                 diagnostics.push(
                     Diagnostic::error(

@@ -1,5 +1,7 @@
 //! Limits on what commands read, and on how much they show.
 
+use std::time::Duration;
+
 /// Limit: a file that holds a token, in bytes.
 pub(crate) const TOKEN_FILE_BYTES_MAX: u64 = 16 * 1024;
 
@@ -56,3 +58,9 @@ pub(crate) const RESULT_WAIT_SECONDS: u64 = 30;
 
 /// Limit: servers of this program above one of them, each a backend of the one before.
 pub(crate) const SERVERS_ABOVE_MAX: u32 = 3;
+
+/// How long an answer may take to show its effect before it counts as kept: servers look at their inbox twice a second.
+pub(crate) const ANSWER_EFFECT: Duration = Duration::from_secs(2);
+
+/// How often the effect is looked for.
+pub(crate) const ANSWER_LOOK: Duration = Duration::from_millis(50);

@@ -55,12 +55,31 @@ fn a_question_outlives_the_process_that_asked_it() {
         &["runs", "answer", "last", "approve", "ok:=true"],
     );
     assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.out.contains("no server on this store"), "{told:?}");
     let (_server, _) = serve(home.path(), &[file]);
     let shown = until("the end of the run", || {
         let shown: Value = run(home.path(), &["runs", "show", "last", "--json"]).json();
         (shown["summary"]["phase"] == "completed").then_some(shown)
     });
     assert_eq!(shown["steps"][1]["output"]["text"], "shipped", "{shown}");
+}
+
+#[test]
+fn whoever_answers_is_told_what_came_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let file = &composite(home.path(), &asks());
+    assert_eq!(run(home.path(), &["call", file, "ship"]).code, Some(5));
+    let (_server, _) = serve(home.path(), &[file]);
+    let answer = |field: &str| run(home.path(), &["runs", "answer", "last", "approve", field]);
+    let unfit = answer("ok=perhaps");
+    assert_eq!(unfit.code, Some(1), "{unfit:?}");
+    let reason = "the answer does not fit: `ok` must be a boolean";
+    assert!(unfit.err.contains(reason), "{unfit:?}");
+    let taken = answer("ok:=true");
+    assert_eq!(taken.code, Some(0), "{taken:?}");
+    assert!(taken.out.starts_with("answered; run "), "{taken:?}");
+    let late = answer("ok:=true");
+    assert_eq!(late.code, Some(1), "{late:?}");
 }
 
 #[test]

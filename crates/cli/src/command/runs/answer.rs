@@ -1,0 +1,161 @@
+//! `onecall runs answer`: answers a question, or decides about a call whose outcome is unknown, through the inbox of
+//! the run; and says what came of it where a server takes it up at once.
+
+use super::{load, open};
+use crate::args::RunsAnswerArgs;
+use crate::exit::Exit;
+use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK};
+use crate::{print, values};
+use anyhow::{Context, anyhow, bail};
+use onecall_engine::event::{AnswerAction, Resolution, What};
+use onecall_engine::identity::{RunId, Slot};
+use onecall_engine::journal::{Command, Journal, Order};
+use onecall_runtime::sensitive::masked;
+use serde_json::Value;
+use tokio::time::Instant;
+
+pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
+    let journal = open(&args.store)?;
+    let stored = load(&*journal, &args.run).await?;
+    let run = stored.summary.id.clone();
+    let state = onecall_runtime::tend::fold(&run, &stored)?;
+    let (name, item) = split_item(&args.step)?;
+    let index = state.plan.workflow.step_index(name);
+    let Some(step) = index.and_then(|index| u32::try_from(index).ok()) else {
+        bail!("run `{run}` has no step `{name}`");
+    };
+    let slot = Slot { step, item };
+    let is_held = state.held.contains_key(&slot);
+    let is_decision = args.retry || args.fail || args.result.is_some();
+    if is_decision != is_held {
+        if is_held {
+            bail!("step `{name}` is held; answer with --retry, --result JSON or --fail");
+        }
+        bail!("step `{name}` is not held; there is nothing to decide");
+    }
+    if !is_held && !state.questions.contains_key(&step) {
+        bail!("step `{name}` asks nothing");
+    }
+    let what = if is_held {
+        Order::Resolve {
+            slot,
+            resolution: resolution(&args)?,
+        }
+    } else {
+        reply(&args, name)?
+    };
+    let order = Command {
+        run: run.clone(),
+        what: what.clone(),
+    };
+    journal.tell(order).await?;
+    let told = Told {
+        step: name.to_owned(),
+        slot,
+        what,
+        seen: stored.events.len(),
+    };
+    effect(&*journal, &run, &told).await
+}
+
+/// What a run was told, and how many events it had before.
+struct Told {
+    step: String,
+    slot: Slot,
+    what: Order,
+    seen: usize,
+}
+
+/// Waits a moment for what becomes of it: a server that runs on the store takes it up at once.
+async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Result<Exit> {
+    let until = Instant::now() + ANSWER_EFFECT;
+    loop {
+        let stored = journal.load(run).await?;
+        let stored = masked(stored.with_context(|| format!("run `{run}` is gone"))?)?;
+        let mut news = stored.events.iter().skip(told.seen);
+        if let Some(verdict) = news.find_map(|event| verdict(&event.what, told)) {
+            verdict?;
+            print::out(format!("answered; run {run} goes on"));
+            return Ok(Exit::Ok);
+        }
+        if stored.summary.phase.is_ended() {
+            bail!("run `{run}` has ended, and nothing came of the answer");
+        }
+        if Instant::now() >= until {
+            print::out(format!(
+                "kept for run {run}: no server on this store has taken it; \
+                 it is taken once one is started (`onecall serve`)"
+            ));
+            return Ok(Exit::Ok);
+        }
+        tokio::time::sleep(ANSWER_LOOK).await;
+    }
+}
+
+/// What an event says about the answer; `None` where it says nothing.
+fn verdict(what: &What, told: &Told) -> Option<anyhow::Result<()>> {
+    let Told { step, slot, .. } = told;
+    match what {
+        What::AnswerRefused {
+            step: own, reason, ..
+        } if *own == slot.step => Some(Err(anyhow!("the answer does not fit: {reason}"))),
+        What::QuestionAnswered {
+            step: own, answer, ..
+        } if *own == slot.step => match &told.what {
+            Order::Answer { action, .. } if *action == answer.action && !answer.defaulted => {
+                Some(Ok(()))
+            }
+            _ => {
+                let action = answer.action.as_str();
+                Some(Err(anyhow!(
+                    "step `{step}` was answered otherwise: {action}"
+                )))
+            }
+        },
+        What::HeldResolved { slot: own, .. } if own == slot => Some(Ok(())),
+        _ => None,
+    }
+}
+
+/// `step[3]` names one item of a loop.
+fn split_item(step: &str) -> anyhow::Result<(&str, Option<u32>)> {
+    let Some((name, rest)) = step.split_once('[') else {
+        return Ok((step, None));
+    };
+    let item = rest.strip_suffix(']').and_then(|item| item.parse().ok());
+    Ok((
+        name,
+        Some(item.with_context(|| format!("`{step}` is no item; write `{name}[3]`"))?),
+    ))
+}
+
+fn resolution(args: &RunsAnswerArgs) -> anyhow::Result<Resolution> {
+    if args.retry {
+        return Ok(Resolution::Retry);
+    }
+    match &args.result {
+        Some(text) => {
+            let value = serde_json::from_str(text).context("--result is not JSON")?;
+            Ok(Resolution::Result(value))
+        }
+        None => Ok(Resolution::Fail),
+    }
+}
+
+fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
+    let action = match (args.decline, args.cancel) {
+        (true, _) => AnswerAction::Decline,
+        (_, true) => AnswerAction::Cancel,
+        (false, false) => AnswerAction::Accept,
+    };
+    let content = match action {
+        AnswerAction::Accept => Some(Value::Object(values::object(&args.fields)?)),
+        AnswerAction::Decline | AnswerAction::Cancel | AnswerAction::Timeout => None,
+    };
+    Ok(Order::Answer {
+        step: step.to_owned(),
+        round: None,
+        action,
+        content,
+    })
+}

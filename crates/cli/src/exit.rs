@@ -50,9 +50,17 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         Exit::Usage
     } else if error.downcast_ref::<Nothing>().is_some() {
         Exit::NothingSelected
+    } else if is_interrupt(error) {
+        Exit::Interrupted
     } else {
         Exit::Failed
     }
+}
+
+/// A person pressed Ctrl-C at a prompt, which the terminal tells as a key and not as a signal.
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::Interrupted)
 }
 
 /// An error that says how the command line should be.

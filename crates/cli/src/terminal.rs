@@ -3,6 +3,7 @@
 
 use crate::limits::ANSWER_TRIES_MAX;
 use crate::print;
+use console::Key;
 use onecall_engine::event::AnswerAction;
 use onecall_runtime::questions::Given;
 use onecall_runtime::runs::Asked;
@@ -33,7 +34,7 @@ impl Prompt for Terminal {
     fn line(&mut self, text: &str, is_secret: bool) -> io::Result<Option<String>> {
         self.0.write_str(text)?;
         let read = if is_secret {
-            self.0.read_secure_line()
+            unseen(&self.0)
         } else {
             self.0.read_line()
         };
@@ -45,9 +46,35 @@ impl Prompt for Terminal {
     }
 }
 
-/// Asks until there is an answer of the right shape, or the person refuses.
-pub(crate) fn ask(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given> {
-    print::err(&question.message);
+/// A line that is not echoed. Key by key, as other lines are read: a terminal that is interrupted while it waits for
+/// a whole line would stay without echo.
+fn unseen(terminal: &console::Term) -> io::Result<String> {
+    let mut line = String::new();
+    loop {
+        match terminal.read_key()? {
+            Key::Enter => break,
+            Key::Char(character) => line.push(character),
+            Key::Backspace => {
+                line.pop();
+            }
+            _ => {}
+        }
+    }
+    terminal.write_line("")?;
+    Ok(line)
+}
+
+/// Asks until there is an answer of the right shape, or the person refuses. `None`: the person interrupted.
+pub(crate) fn ask(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Option<Given>> {
+    match put(question, prompt) {
+        Ok(given) => Ok(Some(given)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn put(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given> {
+    print::err(lines(question));
     let (action, content) = match choose(prompt)? {
         AnswerAction::Accept => match fields(question.schema.as_deref(), prompt)? {
             Some(content) => (AnswerAction::Accept, content),
@@ -61,6 +88,14 @@ pub(crate) fn ask(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given
         action,
         content,
     })
+}
+
+/// The message, and below it the page that it sends to.
+fn lines(question: &Asked) -> String {
+    match &question.url {
+        Some(url) => format!("{}\n  {url}", question.message),
+        None => question.message.clone(),
+    }
 }
 
 fn choose(prompt: &mut dyn Prompt) -> io::Result<AnswerAction> {
@@ -228,10 +263,36 @@ mod tests {
             message: "Deploy?".to_owned(),
             schema: schema.map(Arc::new),
             url: None,
+            deadline: None,
+            fault: None,
         };
         let mut script = Script(lines.to_vec(), Vec::new());
-        let given = ask(&question, &mut script).unwrap();
+        let given = ask(&question, &mut script).unwrap().unwrap();
         (given, script.1)
+    }
+
+    /// Somebody presses Ctrl-C.
+    struct Interrupting;
+
+    impl Prompt for Interrupting {
+        fn line(&mut self, _: &str, _: bool) -> io::Result<Option<String>> {
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    }
+
+    #[test]
+    fn a_page_to_visit_is_told_and_an_interruption_is_no_answer() {
+        let question = Asked {
+            step: "pay".to_owned(),
+            round: 0,
+            message: "Pay there:".to_owned(),
+            schema: None,
+            url: Some("https://pay.example/1".to_owned()),
+            deadline: None,
+            fault: None,
+        };
+        assert_eq!(lines(&question), "Pay there:\n  https://pay.example/1");
+        assert!(ask(&question, &mut Interrupting).unwrap().is_none());
     }
 
     #[test]

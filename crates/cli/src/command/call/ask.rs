@@ -6,6 +6,7 @@ use onecall_engine::event::AnswerAction;
 use onecall_mcp::{answer, method};
 use onecall_runtime::runs::Asked;
 use serde_json::Value;
+use std::io;
 use std::sync::Arc;
 
 /// The answer to one request of the tool; what is no question to a person is not answered.
@@ -17,11 +18,9 @@ pub(super) async fn put(name: &str, params: &Value) -> anyhow::Result<Option<Val
         return Ok(None);
     }
     let question = read(params);
-    if let Some(url) = &question.url {
-        print::err(format!("open {url}"));
-    }
     let asking = move || terminal::ask(&question, &mut Terminal::new());
     let given = tokio::task::spawn_blocking(asking).await??;
+    let given = given.ok_or(io::Error::from(io::ErrorKind::Interrupted))?;
     let action = match given.action {
         AnswerAction::Accept => "accept",
         AnswerAction::Decline => "decline",

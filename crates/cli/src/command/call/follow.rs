@@ -48,7 +48,9 @@ pub(super) async fn follow(
         };
         progress.finish();
         tokio::select! {
-            answered = ask(runtime, &run, question) => answered?,
+            is_put = ask(runtime, &run, question) => if !is_put? {
+                return Ok(interrupted(&mut follower).await);
+            },
             () = stop.cancelled() => return Ok(interrupted(&mut follower).await),
         }
         progress.go_on();
@@ -62,16 +64,19 @@ async fn interrupted(follower: &mut Follower) -> Exit {
     Exit::Interrupted
 }
 
-/// Asks the person at the terminal, unless somebody else answers first.
-async fn ask(runtime: &Runtime, run: &RunId, question: &Asked) -> anyhow::Result<()> {
+/// Asks the person at the terminal, unless somebody else answers first. `false`: the person interrupted.
+async fn ask(runtime: &Runtime, run: &RunId, question: &Asked) -> anyhow::Result<bool> {
     let put = question.clone();
     let person = tokio::task::spawn_blocking(move || terminal::ask(&put, &mut Terminal::new()));
     let given = tokio::select! {
         given = person => given??,
         () = runtime.settles(run, &question.step, question.round) => {
             print::err("the question is open no longer");
-            return Ok(());
+            return Ok(true);
         }
+    };
+    let Some(given) = given else {
+        return Ok(false);
     };
     match runtime.answer(run, given).await {
         Ok(Answered::Taken) => {}
@@ -82,5 +87,5 @@ async fn ask(runtime: &Runtime, run: &RunId, question: &Asked) -> anyhow::Result
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(())
+    Ok(true)
 }

@@ -162,19 +162,19 @@ fn label(field: &Field<'_>) -> String {
 }
 
 fn note(field: &Field<'_>, id: &str) -> String {
-    let mut parts: Vec<String> = field.text("description").map(escape).into_iter().collect();
-    match &field.kind {
-        Kind::Lines(_) => parts.push("One a line.".to_owned()),
-        Kind::Json => parts.push("Written as JSON.".to_owned()),
-        Kind::One(Scalar::Text) if field.text("format") == Some("date-time") => {
-            parts.push("In UTC.".to_owned());
-        }
-        Kind::One(_) | Kind::Object(_) | Kind::Choice(_) | Kind::Choices(_) | Kind::Flag => {}
-    }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!("<p class=\"note\" id=\"{id}-note\">{}</p>", parts.join(" "))
+    let hint = match &field.kind {
+        Kind::Lines(_) => Some("one a line"),
+        Kind::Json => Some("as JSON"),
+        Kind::One(Scalar::Text) if field.text("format") == Some("date-time") => Some("in UTC"),
+        Kind::One(_) | Kind::Object(_) | Kind::Choice(_) | Kind::Choices(_) | Kind::Flag => None,
+    };
+    let text = match (field.text("description").map(escape), hint) {
+        (Some(about), Some(hint)) => format!("{about} ({hint})"),
+        (Some(about), None) => about,
+        (None, Some(hint)) => format!("({hint})"),
+        (None, None) => return String::new(),
+    };
+    format!("<p class=\"note\" id=\"{id}-note\">{text}</p>")
 }
 
 fn checked(is_checked: bool) -> &'static str {

@@ -36,6 +36,9 @@ pub(crate) const PAGE_ENTRIES_MAX: usize = 500;
 /// Limit: questions of one call that wait for their client.
 pub(crate) const QUESTIONS_AHEAD_MAX: usize = 8;
 
+/// How often the progress of a loop is told, at most.
+pub(crate) const ITEMS_TOLD_EVERY: Duration = Duration::from_millis(100);
+
 /// Limit: progress of a backend that waits to be passed on.
 pub(crate) const PROGRESS_AHEAD_MAX: usize = 64;
 

@@ -119,7 +119,7 @@ pub(crate) async fn send(
     } else {
         shared.runtime.read_resource(params, &from).await
     };
-    let result = answered.map_err(|error| refused(error, caller.era))?;
+    let result = answered.map_err(|error| unread(name, refused(error, caller.era), caller.era))?;
     if result["resultType"] == "input_required" {
         return asked(&result);
     }
@@ -167,6 +167,20 @@ fn cleaned(mut params: Value, passing: Option<Passing>) -> Value {
         }
     }
     params
+}
+
+/// A modern backend says that it has no such resource with the code of wrong parameters and the URI beside it; the
+/// handshake revisions have a code of its own for that.
+fn unread(name: &str, mut error: RpcError, era: Era) -> RpcError {
+    let names_it = error
+        .data
+        .as_ref()
+        .is_some_and(|data| data["uri"].is_string());
+    let is_missing = error.code == code::INVALID_PARAMS && names_it;
+    if is_missing && era == Era::Legacy && name == method::RESOURCES_READ {
+        error.code = code::RESOURCE_NOT_FOUND;
+    }
+    error
 }
 
 pub(crate) fn refused(error: OfferError, era: Era) -> RpcError {

@@ -21,8 +21,8 @@ use onecall_runtime::runtime::Runtime;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CancelledNotificationParam, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-    UnsubscribeRequestParams,
+    InitializeRequestParams, InitializeResult, ProtocolVersion, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
@@ -409,6 +409,20 @@ impl ServerHandler for Handler {
         capabilities.logging = Some(rmcp::model::JsonObject::new());
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(text("name"), text("version")))
+    }
+
+    /// Handshake sessions are never given a task, so they are not told of the extension.
+    fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<InitializeResult, ErrorData>> + Send + '_ {
+        context.peer.set_peer_info(request.clone());
+        let negotiated = self.negotiate_initialize(&request).map(|mut info| {
+            info.capabilities.extensions = None;
+            info
+        });
+        std::future::ready(negotiated)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {

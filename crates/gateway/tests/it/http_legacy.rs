@@ -1,7 +1,7 @@
 //! Clients of the handshake era over HTTP.
 
 use crate::client::Http;
-use crate::world::World;
+use crate::world::{World, configured};
 use onecall_engine::journal::Phase;
 use serde_json::json;
 
@@ -85,6 +85,64 @@ async fn progress_arrives_on_the_stream_of_the_call() {
         assert_eq!(message["params"]["progress"], f64::from(number));
     }
     assert_eq!(answer.next().await.unwrap()["id"], client.last_id());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_items_of_a_loop_are_progress() {
+    let tools = "- name: many\n  description: d\n  steps:\n  - {id: each, type: forEach, collection: '[1, 2, 3, 4]', maxParallel: 1, step: {type: tool, tool: demo.slow, arguments: {ms: 150}}}\n";
+    let world = World::serving(configured(tools)).await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let call = json!({ "name": "many", "_meta": { "progressToken": 7 } });
+    let mut answer = client.legacy("tools/call", call).await;
+    let mut told = Vec::new();
+    loop {
+        let message = answer.next().await.unwrap();
+        if message.get("method").is_none() {
+            break;
+        }
+        let params = &message["params"];
+        assert_eq!(params["total"], 5.0, "{params}");
+        told.push((params["progress"].as_f64(), params["message"].clone()));
+    }
+    assert!(
+        told.contains(&(Some(2.0), json!("each: item 2 of 4"))),
+        "{told:?}"
+    );
+    assert_eq!(told.last(), Some(&(Some(5.0), json!("each: completed"))));
+    assert!(told.is_sorted_by(|one, next| one.0 < next.0), "{told:?}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn they_are_told_what_their_revision_knows() {
+    let world = World::serving(configured(
+        "- {name: say, description: d, steps: [{id: s, tool: demo.echo}]}\n",
+    ))
+    .await;
+    let mut client = Http::new(world.address);
+    let opened = client.initialize("2025-11-25", json!({})).await;
+    // A session is never given a task.
+    assert!(
+        opened["capabilities"].get("extensions").is_none(),
+        "{opened}"
+    );
+    for uri in ["demo://notes/none", "onecall://runs/none"] {
+        let mut missing = client.legacy("resources/read", json!({ "uri": uri })).await;
+        let error = &missing.response().await["error"];
+        assert_eq!(error["code"], -32002, "{error}");
+        let mut modern = Http::new(world.address);
+        let mut missing = modern.modern("resources/read", json!({ "uri": uri })).await;
+        assert_eq!(missing.response().await["error"]["code"], -32602);
+    }
+    let mut modern = Http::new(world.address);
+    let found = modern.modern_result("server/discover", json!({})).await;
+    let extensions = &found["capabilities"]["extensions"];
+    assert!(
+        extensions["io.modelcontextprotocol/tasks"].is_object(),
+        "{found}"
+    );
     world.end().await;
 }
 

@@ -4,6 +4,7 @@
 
 use crate::answer_page;
 use crate::auth::Access;
+use crate::batch;
 use crate::direct::Direct;
 use crate::handshake::Negotiated;
 use crate::http::{Mount, PROBES};
@@ -18,6 +19,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -222,6 +224,17 @@ pub(crate) async fn message(
     let answering = intake.shared.answering.token();
     let mut place = None;
     let response = admitted(&intake, request, &mut place, next).await;
+    drop(answering);
+    counted(&intake, response, place)
+}
+
+/// An answer that counts as being given until its last byte is on its way.
+pub(crate) fn counted(
+    intake: &Intake,
+    response: Response,
+    place: Option<OwnedSemaphorePermit>,
+) -> Response {
+    let answering = intake.shared.answering.token();
     response.map(|body| {
         Body::new(Answering {
             body,
@@ -264,13 +277,8 @@ async fn admitted(
     place: &mut Option<OwnedSemaphorePermit>,
     next: Next,
 ) -> Response {
-    let Intake {
-        shared,
-        body_bytes_max,
-        ..
-    } = intake;
-    let body_bytes_max = *body_bytes_max;
-    let (mut parts, body) = request.into_parts();
+    let body_bytes_max = intake.body_bytes_max;
+    let (parts, body) = request.into_parts();
     // A client that says how much it will send need not send it.
     if body.size_hint().lower() > body_bytes_max as u64 {
         return too_long(body_bytes_max);
@@ -279,6 +287,21 @@ async fn admitted(
         Ok(body) => body.to_bytes(),
         Err(error) => return unread(&*error, body_bytes_max),
     };
+    if batch::is_one(&bytes) {
+        return batch::answer(intake, parts, &bytes, next).await;
+    }
+    single(intake, parts, bytes, place, next).await
+}
+
+/// Takes in one message.
+pub(crate) async fn single(
+    intake: &Intake,
+    mut parts: Parts,
+    bytes: Bytes,
+    place: &mut Option<OwnedSemaphorePermit>,
+    next: Next,
+) -> Response {
+    let shared = &intake.shared;
     let incoming = match parse(&bytes) {
         Ok(incoming) => incoming,
         Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),

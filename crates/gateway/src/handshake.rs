@@ -36,7 +36,7 @@ struct Opened {
     revision: Revision,
 }
 
-/// Put beside the answer to `initialize`: the revision that the session speaks.
+/// The revision that a session speaks; put beside the answer to `initialize`, and beside every request afterwards.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Negotiated(pub(crate) Revision);
 
@@ -88,20 +88,22 @@ pub(crate) async fn session(
         request.headers_mut().remove(name::SESSION);
         return next.run(request).await;
     }
-    let Ok(session) = sole(request.headers(), name::SESSION) else {
+    let Ok(session) = sole(request.headers(), name::SESSION).map(|own| own.map(str::to_owned))
+    else {
         let text = format!("more than one `{}` header", name::SESSION);
         return refused(StatusCode::BAD_REQUEST, text);
     };
     let owner = Principal::of(request.extensions());
     let mut revision = Revision::LEGACY;
     match session {
-        Some(session) => match handshakes.revision(session, &owner) {
-            Some(known) => revision = known,
-            None => {
+        Some(session) => {
+            let Some(known) = handshakes.revision(&session, &owner) else {
                 let text = "there is no such session; open one with `initialize`";
                 return refused(StatusCode::NOT_FOUND, text);
-            }
-        },
+            };
+            revision = known;
+            request.extensions_mut().insert(Negotiated(known));
+        }
         None if request.method() == Method::POST && handshakes.is_full() => {
             let max = handshakes.max;
             let text = format!("there are {max} sessions already; close one or come back later");

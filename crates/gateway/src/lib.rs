@@ -9,6 +9,7 @@ mod answer;
 mod answer_page;
 mod ask;
 mod auth;
+mod batch;
 mod call;
 mod connections;
 mod direct;

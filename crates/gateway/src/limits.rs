@@ -15,6 +15,9 @@ pub(crate) const CONNECTIONS_MAX: usize = 4_096;
 /// How soon a client that was refused for the number of requests may come back, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u16 = 1;
 
+/// Limit: messages of one batch.
+pub(crate) const BATCH_MAX: usize = 100;
+
 /// Limit: a refusal in plain text that is told as JSON, in bytes.
 pub(crate) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 

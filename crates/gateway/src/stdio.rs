@@ -1,13 +1,15 @@
 //! The face over standard input and output: lines of JSON, both eras, ends with the input.
 //! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
 
+use crate::batch;
 use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
 use futures::future::BoxFuture;
 use onecall_mcp::{
-    Incoming, Line, Lines, RpcError, ShapeError, code, message_text, parse, response_error,
+    Incoming, Line, Lines, Revision, RpcError, ShapeError, code, message_text, method, parse,
+    response_error,
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcRequest};
@@ -162,24 +164,27 @@ async fn read(
     refusals: mpsc::Sender<String>,
 ) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
+    let mut revision = None;
     loop {
         while let Some(line) = lines.next() {
-            let message = match line {
-                Line::Text(text) => message(text),
-                Line::TooLong(skipped) => Err(RpcError::new(
+            let messages = match line {
+                Line::Text(text) => messages(text, &mut revision),
+                Line::TooLong(skipped) => vec![Err(RpcError::new(
                     code::INVALID_REQUEST,
                     format!("a message of {} bytes is too long", skipped.bytes),
-                )),
+                ))],
             };
-            let sent = match message {
-                Ok(message) => received.send(message).await.is_ok(),
-                Err(error) => {
-                    let refusal = response_error(None, &error);
-                    refusals.send(message_text(&refusal)).await.is_ok()
+            for message in messages {
+                let sent = match message {
+                    Ok(message) => received.send(message).await.is_ok(),
+                    Err(error) => {
+                        let refusal = response_error(None, &error);
+                        refusals.send(message_text(&refusal)).await.is_ok()
+                    }
+                };
+                if !sent {
+                    return;
                 }
-            };
-            if !sent {
-                return;
             }
         }
         match input.read_buf(lines.space()).await {
@@ -201,9 +206,34 @@ async fn write(mut output: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::
     }
 }
 
-/// One line as `rmcp` takes it.
-fn message(text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
+/// The messages of one line; those of a batch are answered one by one. `revision` is what the client opened with.
+fn messages(
+    text: &[u8],
+    revision: &mut Option<Revision>,
+) -> Vec<Result<ClientJsonRpcMessage, RpcError>> {
+    if !batch::is_one(text) {
+        return vec![message(text, revision)];
+    }
+    match batch::messages(text, *revision) {
+        Ok(messages) => {
+            let messages = messages.iter();
+            messages
+                .map(|own| message(own.get().as_bytes(), revision))
+                .collect()
+        }
+        Err(error) => vec![Err(error)],
+    }
+}
+
+/// One message as `rmcp` takes it.
+fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpcMessage, RpcError> {
     let incoming = parse(text).map_err(|fault| refusal(&fault))?;
+    if let Incoming::Request { method, params, .. } = &incoming
+        && method == method::INITIALIZE
+    {
+        let asked = params["protocolVersion"].as_str();
+        *revision = Some(Revision::negotiate(asked));
+    }
     match incoming {
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
             let mut message = typed(raw::stand_in(&id, &params))?;
@@ -214,11 +244,14 @@ fn message(text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
             Ok(message)
         }
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
-            let value = serde_json::from_slice(text)
-                .map_err(|error| RpcError::new(code::PARSE, format!("not a JSON text: {error}")))?;
-            typed(value)
+            typed(read_json(text)?)
         }
     }
+}
+
+fn read_json(text: &[u8]) -> Result<Value, RpcError> {
+    serde_json::from_slice(text)
+        .map_err(|error| RpcError::new(code::PARSE, format!("not a JSON text: {error}")))
 }
 
 fn typed(value: Value) -> Result<ClientJsonRpcMessage, RpcError> {

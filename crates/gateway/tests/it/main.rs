@@ -4,6 +4,7 @@
 mod access;
 mod answer_page;
 mod backend_questions;
+mod batches;
 mod busy;
 mod client;
 mod exchange;

@@ -85,6 +85,28 @@ async fn a_handshake_client_lists_and_calls() {
 }
 
 #[tokio::test]
+async fn a_batch_is_answered_message_by_message() {
+    let mut pipe = connect().await;
+    let params = json!({ "protocolVersion": "2025-03-26", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" } });
+    pipe.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+        .await;
+    let batch = json!([
+        { "jsonrpc": "2.0", "method": "notifications/initialized" },
+        { "jsonrpc": "2.0", "id": 1, "method": "ping" },
+        { "jsonrpc": "2.0", "id": 2, "method": "tools/list" },
+    ]);
+    pipe.write(&batch.to_string()).await;
+    let mut answered = vec![
+        pipe.next().await["id"].as_i64(),
+        pipe.next().await["id"].as_i64(),
+    ];
+    answered.sort_unstable();
+    assert_eq!(answered, [Some(1), Some(2)]);
+    pipe.end().await;
+}
+
+#[tokio::test]
 async fn a_modern_client_needs_no_handshake() {
     let mut pipe = connect().await;
     let meta = json!({

@@ -9,6 +9,7 @@ use crate::direct::Direct;
 use crate::handshake::Negotiated;
 use crate::http::{Mount, PROBES};
 use crate::limits::{NAME_LOGGED_MAX, REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
+use crate::listen::TaskIds;
 use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
@@ -338,6 +339,10 @@ pub(crate) async fn single(
         Incoming::Request { method, params, .. } if method == method::INITIALIZE => {
             let asked = params["protocolVersion"].as_str();
             negotiated = Some(Negotiated(Revision::negotiate(asked)));
+            bytes
+        }
+        Incoming::Request { method, params, .. } if method == method::LISTEN => {
+            parts.extensions.insert(TaskIds::of(&params));
             bytes
         }
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {

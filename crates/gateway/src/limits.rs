@@ -51,6 +51,9 @@ pub(crate) const MESSAGES_AHEAD_MAX: usize = 64;
 /// Limit: resources that one session or listener may watch.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 256;
 
+/// How often a task is looked at that nobody drives here.
+pub(crate) const TASK_LOOK: Duration = Duration::from_millis(500);
+
 /// Limit: labels a client may put on a run.
 pub(crate) const LABELS_MAX: usize = 32;
 

@@ -1,19 +1,26 @@
-//! Watching resources for a client: a handshake session subscribes and unsubscribes, a modern listener names what it
-//! wants once, and hears of lists on the same stream.
+//! Watching for a client: a handshake session subscribes to resources and unsubscribes, a modern listener names what it
+//! wants once, resources and tasks, and hears of lists on the same stream.
 
-use crate::limits::SUBSCRIPTIONS_MAX;
-use crate::offers;
+use crate::call::Caller;
+use crate::limits::{SUBSCRIPTIONS_MAX, TASK_LOOK};
 use crate::server::Shared;
 use crate::sessions::Changes;
-use onecall_mcp::{Era, RpcError};
+use crate::{offers, tasks};
+use http::request::Parts;
+use onecall_engine::identity::RunId;
+use onecall_mcp::{Era, RpcError, meta, method};
 use onecall_runtime::offers::Subscription;
 use onecall_runtime::runtime::Runtime;
-use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::model::{
+    CustomNotification, Extensions, ResourceUpdatedNotificationParam, ServerNotification,
+};
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinSet;
 
 /// The resources that one session watches.
 #[derive(Clone, Debug, Default)]
@@ -80,8 +87,101 @@ async fn tell(runtime: Runtime, watched: Weak<Watched>, peer: Peer<RoleServer>) 
     }
 }
 
+/// The tasks that a listener wants to hear of. The types of `rmcp` have no place for them yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TaskIds(Vec<RunId>);
+
+impl TaskIds {
+    /// Those that the parameters of `subscriptions/listen` name.
+    pub(crate) fn of(params: &Value) -> Self {
+        let named = params["notifications"]["taskIds"].as_array();
+        let named = named.into_iter().flatten().filter_map(Value::as_str);
+        Self(named.take(SUBSCRIPTIONS_MAX).map(RunId::new).collect())
+    }
+
+    /// Those that a transport put beside the request.
+    pub(crate) fn among(extensions: &Extensions) -> Self {
+        let beside = extensions
+            .get::<Parts>()
+            .and_then(|parts| parts.extensions.get::<Self>());
+        let beside = beside.or_else(|| extensions.get::<Self>());
+        beside.cloned().unwrap_or_default()
+    }
+}
+
 /// Tells a modern listener of what it asked for, until it or the server goes.
-pub(crate) async fn listen(shared: &Shared, context: SubscriptionContext) {
+pub(crate) async fn listen(
+    shared: &Arc<Shared>,
+    context: SubscriptionContext,
+    tasks: TaskIds,
+    caller: Caller,
+) {
+    let mut told = JoinSet::new();
+    if caller.takes_tasks {
+        let caller = Arc::new(caller);
+        for run in tasks.0 {
+            let listener = Listener {
+                shared: Arc::clone(shared),
+                caller: Arc::clone(&caller),
+                peer: context.request_context().peer.clone(),
+                id: serde_json::to_value(context.sink().id()).unwrap_or_default(),
+            };
+            told.spawn(async move { listener.follow(&run).await });
+        }
+    }
+    listen_to_lists(shared, context).await;
+}
+
+/// Somebody who hears of tasks.
+struct Listener {
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+    peer: Peer<RoleServer>,
+    /// Of the request that listens.
+    id: Value,
+}
+
+impl Listener {
+    /// Tells how a task stands now and whenever that changes, until it has ended. Of a task of somebody else nothing
+    /// is told.
+    async fn follow(&self, run: &RunId) {
+        let (runtime, principal) = (&self.shared.runtime, self.caller.principal.name());
+        if runtime.owned(run, principal).await.is_err() {
+            return;
+        }
+        let Ok(mut follower) = runtime.attach(run).await else {
+            return;
+        };
+        let mut last = Value::Null;
+        while let Ok(task) = tasks::told(&self.shared, run, &self.caller).await {
+            let stands = json!([task["status"], task["inputRequests"], task["statusMessage"]]);
+            if stands != last && !self.tell(task).await {
+                return;
+            }
+            last = stands;
+            let Ok(standing) = runtime.standing(run).await else {
+                return;
+            };
+            match standing.questions.first() {
+                _ if standing.result.is_some() => return,
+                Some(asked) => runtime.settles(run, &asked.step, asked.round).await,
+                None if standing.rests() => tokio::time::sleep(TASK_LOOK).await,
+                None => drop(follower.moved().await),
+            }
+        }
+    }
+
+    async fn tell(&self, mut task: Value) -> bool {
+        task["_meta"] = json!({ meta::SUBSCRIPTION_ID: self.id });
+        let message = CustomNotification::new(method::TASK_STATUS, Some(task));
+        let sent = self
+            .peer
+            .send_notification(ServerNotification::CustomNotification(message));
+        sent.await.is_ok()
+    }
+}
+
+async fn listen_to_lists(shared: &Shared, context: SubscriptionContext) {
     let mut changes = shared.sessions.changes();
     let mut known = *changes.borrow_and_update();
     let mut updates = shared.runtime.resource_updates();

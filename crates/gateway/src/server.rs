@@ -7,7 +7,7 @@ use crate::call::Caller;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
 use crate::limits::NAME_LOGGED_MAX;
-use crate::listen::{self, Watching};
+use crate::listen::{self, TaskIds, Watching};
 use crate::logging::Level;
 use crate::metrics::{Counting, Counts, Outcome};
 use crate::raw::{Content, RawRequest};
@@ -467,7 +467,10 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        listen::listen(&self.shared, context).await;
+        let tasks = TaskIds::among(&context.request_context().extensions);
+        let request = context.request_context().clone();
+        let caller = self.caller(request, &Value::Null, Era::Modern);
+        listen::listen(&self.shared, context, tasks, caller).await;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 
 use crate::batch;
 use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
+use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
@@ -235,6 +236,13 @@ fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpc
         *revision = Some(Revision::negotiate(asked));
     }
     match incoming {
+        Incoming::Request { method, params, .. } if method == method::LISTEN => {
+            let mut message = typed(read_json(text)?)?;
+            if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
+                request.extensions_mut().insert(TaskIds::of(&params));
+            }
+            Ok(message)
+        }
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
             let mut message = typed(raw::stand_in(&id, &params))?;
             if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {

@@ -59,20 +59,23 @@ pub(crate) async fn answer(
     let owned = shared.runtime.owned(&run, caller.principal.name()).await;
     owned.map_err(|error| unknown(&error))?;
     match name {
-        method::TASKS_GET => {
-            let (summary, mut standing) = looked(shared, &run).await?;
-            let result = large::result(shared, &standing, standing.declares_output, caller).await;
-            standing.result = result.map(Arc::new);
-            let asks = |asked: &Asked| ask::can_be_put(asked, caller);
-            let status = status(shared, &standing, caller, asks);
-            Ok(Value::Object(fields(&summary, status)))
-        }
+        method::TASKS_GET => told(shared, &run, caller).await,
         method::TASKS_UPDATE => {
             shared.runtime.lend(&run, caller.token.as_ref());
             update(shared, &run, params, caller).await
         }
         _ => cancel(shared, &run).await,
     }
+}
+
+/// A task as it stands now, for its owner.
+pub(crate) async fn told(shared: &Shared, run: &RunId, caller: &Caller) -> Result<Value, RpcError> {
+    let (summary, mut standing) = looked(shared, run).await?;
+    let result = large::result(shared, &standing, standing.declares_output, caller).await;
+    standing.result = result.map(Arc::new);
+    let asks = |asked: &Asked| ask::can_be_put(asked, caller);
+    let status = status(shared, &standing, caller, asks);
+    Ok(Value::Object(fields(&summary, status)))
 }
 
 async fn looked(shared: &Shared, run: &RunId) -> Result<(Summary, Standing), RpcError> {

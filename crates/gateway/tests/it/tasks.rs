@@ -148,3 +148,52 @@ async fn tasks_are_for_those_who_declared_them_and_ids_are_not_guessed() {
     }
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_listener_hears_of_its_tasks_until_they_end() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let call = with_tasks(json!({ "name": "approve" }), false);
+    let created = client.modern_result("tools/call", call).await;
+    let id = created["taskId"].as_str().unwrap().to_owned();
+    let mut listener = Http::new(world.address);
+    let wanted = json!({ "notifications": { "taskIds": [id, "rnone"] } });
+    let mut heard = listener
+        .modern("subscriptions/listen", with_tasks(wanted.clone(), true))
+        .await;
+    let first = heard.next().await.unwrap();
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    let asks = heard.next().await.unwrap();
+    assert_eq!(asks["method"], "notifications/tasks", "{asks}");
+    let task = &asks["params"];
+    assert_eq!(task["taskId"], id.as_str());
+    assert_eq!(task["status"], "input_required");
+    let tag = &task["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!(*tag, listener.last_id());
+    let (key, _) = task["inputRequests"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    let mut update = json!({ "taskId": id, "inputResponses": {} });
+    update["inputResponses"][key] = json!({ "action": "accept", "content": { "name": "Ada" } });
+    client
+        .modern_result("tasks/update", with_tasks(update, true))
+        .await;
+    loop {
+        let told = heard.next().await.unwrap();
+        assert_eq!(told["method"], "notifications/tasks", "{told}");
+        if told["params"]["status"] == "completed" {
+            assert!(told["params"]["result"].is_object(), "{told}");
+            break;
+        }
+    }
+    // Without the extension nothing is told.
+    let mut other = Http::new(world.address);
+    let mut heard = other.modern("subscriptions/listen", wanted).await;
+    heard.next().await.unwrap();
+    world.stop.cancel();
+    assert_eq!(heard.next().await.unwrap()["id"], other.last_id());
+    world.end().await;
+}

@@ -78,7 +78,7 @@ async fn meet(server: &Server, era: Option<Era>) -> Result<Met, Failure> {
     let (mut options, _running) = server.options().await?;
     options.era = era;
     options.connect_timeout = PATIENCE;
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     let client = ClientInfo {
         name: "onecall-real".to_owned(),
         version: "1".to_owned(),

@@ -51,7 +51,7 @@ pub struct Call {
     pub arguments: Value,
     /// Goes into `_meta` beside what the protocol wants there.
     pub meta: Map<String, Value>,
-    /// In place of the backend's own time-out.
+    /// Beside the backend's own time-out: the earlier one ends the call.
     pub timeout: Option<Duration>,
     pub progress: Option<ProgressSink>,
     /// Takes what the backend logs for this call, where it is known to be for this call.

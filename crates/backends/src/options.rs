@@ -21,8 +21,9 @@ pub struct ClientInfo {
 pub struct BackendOptions {
     pub name: BackendName,
     pub transport: TransportOptions,
-    /// For one call, unless the call says otherwise. Waiting for a free place counts.
-    pub call_timeout: Duration,
+    /// For one call, also one that has more time of its own. Waiting for a free place counts.
+    /// Without it a call that has none either has a minute.
+    pub call_timeout: Option<Duration>,
     /// From start to the first list of tools.
     pub connect_timeout: Duration,
     pub max_in_flight: usize,
@@ -189,7 +190,7 @@ impl BackendOptions {
         Self {
             name: name.into(),
             transport,
-            call_timeout: limits::CALL_TIMEOUT_DEFAULT,
+            call_timeout: None,
             connect_timeout: limits::CONNECT_TIMEOUT_DEFAULT,
             max_in_flight: limits::IN_FLIGHT_DEFAULT,
             argument_bytes_max: ARGUMENTS_BYTES_MAX,
@@ -201,6 +202,12 @@ impl BackendOptions {
             health: HealthOptions::default(),
             logs_failures: true,
         }
+    }
+
+    /// How long a call may take that may take `own` by itself: whichever ends earlier.
+    pub(crate) fn time_of(&self, own: Option<Duration>) -> Duration {
+        let bounds = own.into_iter().chain(self.call_timeout);
+        bounds.min().unwrap_or(limits::CALL_TIMEOUT_DEFAULT)
     }
 
     /// Calls go with what their callers' tokens are exchanged for.

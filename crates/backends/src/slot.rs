@@ -127,7 +127,7 @@ impl Slot {
             });
         }
         let sent = Arc::new(AtomicBool::new(false));
-        let after = call.timeout.unwrap_or(self.target.options.call_timeout);
+        let after = self.target.options.time_of(call.timeout);
         let asker = call.asker.clone().map(Asker::new);
         let work = async {
             let (client, _permit) = self.admitted().await?;
@@ -180,7 +180,7 @@ impl Slot {
             let outcome = outcome.map_err(|error| error.of_call(&self.target.options.name))?;
             Ok((outcome, since.elapsed()))
         };
-        let after = self.target.options.call_timeout;
+        let after = self.target.options.time_of(None);
         let done = within(after, None, Box::pin(work)).await;
         self.judged(after, &sent, done)
     }

@@ -459,9 +459,7 @@ fn backend_options(backend: &settings::Backend, children: &Children) -> BackendO
         }
     };
     let mut options = BackendOptions::new(backend.name.as_str(), transport);
-    if let Some(timeout) = backend.timeout {
-        options.call_timeout = timeout;
-    }
+    options.call_timeout = backend.timeout;
     if let Some(max) = backend.max_in_flight {
         options.max_in_flight = max;
     }

@@ -83,7 +83,8 @@ fn request_of(call: ToolCall) -> Call {
     let meta = &mut request.meta;
     meta.insert(meta::RUN.to_owned(), Value::from(call.run.as_str()));
     meta.insert(meta::STEP.to_owned(), Value::from(call.step));
-    // The decider owns the deadline; this one only keeps a lost timer from leaking a call.
+    // The decider owns the deadline of the step; this one only keeps a lost timer from leaking a call. What the
+    // backend's own time-out cuts short is cut short there.
     request.timeout = timeout.map(|timeout| timeout + Duration::from_secs(1));
     if let Some(carried) = call.carried {
         request.input_responses = Some(carried.answers.clone());

@@ -25,7 +25,7 @@ fn token_options(url: &str) -> TokenOptions {
 
 fn backend(url: &str, tokens: TokenOptions) -> BackendOptions {
     let mut options = BackendOptions::http("b", url);
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     if let TransportOptions::Http(http) = &mut options.transport {
         http.tokens = Some(tokens);
     }

@@ -43,11 +43,11 @@ async fn outcome_of(row: Row) -> String {
         Faulty::Stdio(mode) => ("stdio", stdio("faulty", &[mode]), None),
     };
     let is_late = row.way == "Timeout";
-    faulty.call_timeout = if is_late {
+    faulty.call_timeout = Some(if is_late {
         Duration::from_millis(500)
     } else {
         PATIENCE
-    };
+    });
     let healthy = Server::start(modern(done)).await;
     let backends = start(vec![faulty, BackendOptions::http("healthy", &healthy.url)]);
     backends.settle(PATIENCE).await;

@@ -33,7 +33,7 @@ async fn demo(options: onecall_demo::Options) -> (String, DropGuard) {
 
 fn http(name: &str, url: &str, era: Option<Era>) -> BackendOptions {
     let mut options = BackendOptions::http(name, url);
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     options.era = era;
     options
 }

@@ -100,7 +100,7 @@ fn sse(url: &str) -> BackendOptions {
         ..HttpOptions::default()
     };
     let mut options = BackendOptions::new("b", TransportOptions::Sse(http));
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     options
 }
 

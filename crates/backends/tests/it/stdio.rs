@@ -123,10 +123,10 @@ async fn a_child_that_cannot_start_fails_calls_that_were_never_sent() {
 #[tokio::test]
 async fn a_silent_backend_times_out_and_delays_nobody() {
     let mut silent = stdio("silent", &["silent"]);
-    silent.call_timeout = Duration::from_millis(300);
+    silent.call_timeout = Some(Duration::from_millis(300));
     silent.eager = true;
     let mut mute = stdio("mute", &["mute"]);
-    mute.call_timeout = Duration::from_millis(300);
+    mute.call_timeout = Some(Duration::from_millis(300));
     let backends = start(vec![silent, mute, stdio("demo", &["demo"])]);
     backends.tools_of(&"mute".into()).await.unwrap();
     let (silent, mute, demo) = tokio::join!(
@@ -148,6 +148,31 @@ async fn a_silent_backend_times_out_and_delays_nobody() {
     assert!(began.elapsed() < Duration::from_secs(5));
     let names: Vec<_> = lists.lists.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["mute", "demo"]);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_earlier_of_two_time_outs_ends_a_call() {
+    let (short, long) = (Duration::from_millis(50), PATIENCE * 100);
+    let mut hasty = stdio("hasty", &["mute"]);
+    hasty.call_timeout = Some(short);
+    let mut patient = stdio("patient", &["mute"]);
+    patient.call_timeout = Some(long);
+    let mut silent_on_it = stdio("unstated", &["mute"]);
+    silent_on_it.call_timeout = None;
+    let backends = start(vec![hasty, patient, silent_on_it]);
+    backends.settle(PATIENCE).await;
+    for (backend, own) in [("hasty", long), ("patient", short), ("unstated", short)] {
+        let mut limited = Call::new("do", json!({}));
+        limited.timeout = Some(own);
+        let name = BackendName::from(backend);
+        let called = tokio::time::timeout(PATIENCE, backends.call(&name, limited)).await;
+        let late = called.expect("it ends in time").unwrap_err();
+        let CallError::Timeout { after, sent, .. } = late else {
+            panic!("{backend}: {late}")
+        };
+        assert_eq!((after, sent), (short, true), "{backend}");
+    }
     backends.shutdown().await;
 }
 
@@ -338,7 +363,7 @@ async fn a_child_that_reads_no_more_is_started_again() {
     "#;
     let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);
     options.era = Some(Era::Legacy);
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     options.grace = Duration::ZERO;
     let backends = start(vec![options]);
     let lost = call(&backends, "b", "do", json!({})).await.unwrap_err();
@@ -356,7 +381,7 @@ async fn a_child_that_reads_no_more_is_started_again() {
 #[tokio::test]
 async fn a_child_that_falls_silent_is_suspended_then_restarted() {
     let mut hung = stdio("hung", &["hung"]);
-    hung.call_timeout = Duration::from_millis(50);
+    hung.call_timeout = Some(Duration::from_millis(50));
     let backends = start(vec![hung]);
     backends.settle(PATIENCE).await;
     for _ in 0..5 {

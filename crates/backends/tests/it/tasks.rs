@@ -41,7 +41,7 @@ fn task(status: &str) -> Value {
 
 fn http(url: &str) -> BackendOptions {
     let mut options = BackendOptions::http("b", url);
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     options
 }
 

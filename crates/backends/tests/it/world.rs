@@ -32,7 +32,7 @@ pub(crate) fn child() -> String {
 
 pub(crate) fn stdio(name: &str, args: &[&str]) -> BackendOptions {
     let mut options = BackendOptions::stdio(name, &child(), args);
-    options.call_timeout = PATIENCE;
+    options.call_timeout = Some(PATIENCE);
     options
 }
 

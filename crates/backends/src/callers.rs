@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use indexmap::IndexMap;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::call::CallerId;
 use crate::limits::{CALLER_IDLE, CALLERS_MAX};
@@ -21,6 +22,8 @@ struct Table {
     open: IndexMap<CallerId, Own>,
     /// A task waits for connections to become stale.
     is_swept: bool,
+    /// Connections that were given up and have not ended yet.
+    ending: TaskTracker,
 }
 
 struct Own {
@@ -50,7 +53,7 @@ impl Drop for Lease {
         let mut table = lock(&table);
         if self.is_sole {
             if let Some(own) = table.open.shift_remove(&self.caller) {
-                end(own.slot);
+                end(&table.ending, own.slot);
             }
             return;
         }
@@ -64,6 +67,17 @@ impl Drop for Lease {
 }
 
 impl Callers {
+    /// Connections that are given up end in `ending`.
+    pub(crate) fn new(ending: TaskTracker) -> Self {
+        let table = Table {
+            ending,
+            ..Table::default()
+        };
+        Self {
+            table: Arc::new(Mutex::new(table)),
+        }
+    }
+
     /// The caller's own connection, made where there is none.
     pub(crate) fn lease(
         &self,
@@ -131,7 +145,7 @@ impl Table {
         let (_, own) = oldest
             .and_then(|index| self.open.shift_remove_index(index))
             .ok_or(TooManyCallers)?;
-        end(own.slot);
+        end(&self.ending, own.slot);
         Ok(())
     }
 
@@ -141,7 +155,7 @@ impl Table {
         self.open.retain(|_, own| {
             let stays = own.calls > 0 || own.used + CALLER_IDLE > now;
             if !stays {
-                end(Arc::clone(&own.slot));
+                end(&self.ending, Arc::clone(&own.slot));
             }
             stays
         });
@@ -159,9 +173,10 @@ impl Table {
     }
 }
 
-fn end(slot: Arc<Slot>) {
+/// Ends a connection in the background; whoever waits for `ending` waits for its child too.
+pub(crate) fn end(ending: &TaskTracker, slot: Arc<Slot>) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { slot.shutdown().await });
+        ending.spawn_on(async move { slot.shutdown().await }, &runtime);
     }
 }
 

@@ -13,6 +13,7 @@ use onecall_mcp::{
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use crate::asking::Asker;
 use crate::call::{Call, CallerToken, Takes};
@@ -33,6 +34,8 @@ use crate::wire::Wire;
 pub(crate) struct Target {
     pub(crate) options: BackendOptions,
     endpoint: Option<Endpoint>,
+    /// Children that were started and are not gone yet, connected or not.
+    pub(crate) children: TaskTracker,
 }
 
 impl Target {
@@ -55,7 +58,11 @@ impl Target {
                 Some(endpoint?)
             }
         };
-        Ok(Self { options, endpoint })
+        Ok(Self {
+            options,
+            endpoint,
+            children: TaskTracker::new(),
+        })
     }
 
     /// The same for the calls of one caller.
@@ -64,6 +71,7 @@ impl Target {
         Self {
             options: self.options.clone(),
             endpoint,
+            children: TaskTracker::new(),
         }
     }
 
@@ -112,7 +120,7 @@ impl Client {
     ) -> Result<Self, ConnectError> {
         let (wire, agreement) = match &target.options.transport {
             TransportOptions::Stdio(stdio) => {
-                let spawn = || Process::spawn(stdio, target.options.grace);
+                let spawn = || Process::spawn(stdio, target.options.grace, &target.children);
                 let (process, agreement) = open_child(spawn, &opening, era).await?;
                 (Wire::Child(process), agreement)
             }

@@ -11,9 +11,10 @@ use onecall_mcp::{CallAnswer, Tool};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
+use tokio_util::task::TaskTracker;
 
 use crate::call::{Call, CallerId, CallerToken, Requester};
-use crate::callers::{Callers, Lease};
+use crate::callers::{Callers, Lease, end};
 use crate::catalog::Listed;
 use crate::client::Target;
 use crate::error::{CallError, StartError};
@@ -43,16 +44,14 @@ struct Entry {
     id: u64,
     shared: Arc<Slot>,
     callers: Callers,
+    ending: TaskTracker,
 }
 
 /// An entry that nobody holds any more, in no set of backends and in no run, ends its connections.
 impl Drop for Entry {
     fn drop(&mut self) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
         for slot in self.slots() {
-            runtime.spawn(async move { slot.shutdown().await });
+            end(&self.ending, slot);
         }
     }
 }
@@ -327,12 +326,16 @@ impl Backends {
             .collect()
     }
 
-    /// Ends all connections, side by side, and returns when every child is gone.
+    /// Ends all connections, side by side, and returns when every child is gone, also those of backends and callers
+    /// that were given up earlier.
     pub async fn shutdown(&self) {
         let entries = self.inner.slots.values();
         let all = entries.flat_map(|entry| entry.slots());
         let ends = all.map(|slot| async move { slot.shutdown().await });
         futures::future::join_all(ends).await;
+        let ending = &self.inner.roster.ending;
+        ending.close();
+        ending.wait().await;
     }
 
     /// The connection that serves the caller alone, where the backend wants one, or a call that takes questions.
@@ -397,6 +400,7 @@ fn entry(target: Target, client: &ClientInfo, roster: &Arc<Roster>) -> Entry {
     Entry {
         id,
         shared: Slot::start(target, client, false, publish),
-        callers: Callers::default(),
+        callers: Callers::new(roster.ending.clone()),
+        ending: roster.ending.clone(),
     }
 }

@@ -9,6 +9,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
 use crate::error::{ConnectError, seconds};
 use crate::limits::{EXIT_STATUS_WAIT, TERMINATE_GRACE};
@@ -27,7 +28,12 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn spawn(options: &StdioOptions, grace: Duration) -> Result<Self, ConnectError> {
+    /// Starts a child. `children` has a task for it until it is gone, whoever drops what.
+    pub(crate) fn spawn(
+        options: &StdioOptions,
+        grace: Duration,
+        children: &TaskTracker,
+    ) -> Result<Self, ConnectError> {
         let failed = |reason: String| ConnectError::Spawn {
             command: options.command.clone(),
             reason,
@@ -52,7 +58,7 @@ impl Process {
             ended: ended.clone().drop_guard(),
             grace,
         };
-        tokio::spawn(async move {
+        children.spawn(async move {
             let draining = tokio::spawn(drain(stderr, Arc::clone(&watch.ring)));
             watch.run(child, stdout, writing, draining).await;
         });

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use onecall_mcp::Tool;
 use onecall_workflow::name::BackendName;
 use tokio::sync::{broadcast, watch};
+use tokio_util::task::TaskTracker;
 
 use crate::limits::UPDATES_MAX;
 use crate::news::Changes;
@@ -32,6 +33,8 @@ pub(crate) struct Roster {
     pub(crate) lists: watch::Sender<Arc<ToolLists>>,
     pub(crate) changes: watch::Sender<Changes>,
     pub(crate) updates: broadcast::Sender<Arc<ResourceUpdate>>,
+    /// Connections that nobody holds any more and that have not ended yet.
+    pub(crate) ending: TaskTracker,
 }
 
 impl Default for Roster {
@@ -41,6 +44,7 @@ impl Default for Roster {
             lists: watch::Sender::default(),
             changes: watch::Sender::default(),
             updates: broadcast::Sender::new(UPDATES_MAX),
+            ending: TaskTracker::new(),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
     if !slot.target.options.eager {
         tokio::select! {
             () = slot.demand.notified() => {}
-            () = slot.stop.cancelled() => return stopped(&slot),
+            () = slot.stop.cancelled() => return stopped(&slot).await,
         }
     }
     let mut backoff = Backoff::default();
@@ -71,7 +71,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
             () = slot.stop.cancelled() => {}
         }
     }
-    stopped(&slot);
+    stopped(&slot).await;
 }
 
 /// Told once for each reason: an attempt that ends as the last one did is no news.
@@ -86,7 +86,11 @@ fn log_down(slot: &Slot, reason: &str, logged: &mut Option<String>) {
     *logged = Some(reason.to_owned());
 }
 
-fn stopped(slot: &Slot) {
+/// A child whose connection was given up ends in the background, also one that was just being connected: nothing has
+/// stopped before all are gone.
+async fn stopped(slot: &Slot) {
+    slot.target.children.close();
+    slot.target.children.wait().await;
     slot.state.send_replace(State::Stopped);
 }
 

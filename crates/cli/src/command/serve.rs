@@ -58,8 +58,9 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     } else {
         std::mem::take(&mut settings.servers)
     };
-    let mounts = start(servers, &settings, &args).await?;
+    // Before any child is started: a signal must end it too.
     let (stop, interrupted) = signals::stop_and_tell();
+    let mounts = start(servers, &settings, &args).await?;
     let told = told_at(stop.clone());
     let followed = Followed {
         servers: mounts.clone(),

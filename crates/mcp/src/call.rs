@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -40,22 +41,62 @@ pub struct InputRequired {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Envelope {
+struct Envelope<'a> {
     #[serde(default)]
     result_type: Option<Value>,
     #[serde(default)]
     is_error: Option<Value>,
+    #[serde(default, borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "given")]
+    structured_content: bool,
+    /// What the first servers of all answered with.
+    #[serde(default, deserialize_with = "given")]
+    tool_result: bool,
+}
+
+/// Whether a field is there, whatever it holds.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(from).map(|_| true)
+}
+
+impl Envelope<'_> {
+    /// The least that makes an object the result of a call. Servers leave `content` out beside structured content, and
+    /// say that they failed with nothing else.
+    fn check(&self) -> Result<(), ShapeError> {
+        let wrong = |what: &str, wanted| {
+            Err(ShapeError::Wrong {
+                what: what.to_owned(),
+                wanted,
+            })
+        };
+        match self.content {
+            Some(content) if content.get().starts_with('[') => Ok(()),
+            Some(_) => wrong("`content` of the result of a call", "an array"),
+            None if self.structured_content || self.tool_result => Ok(()),
+            None if self.result_type.is_some() || self.is_error.is_some() => Ok(()),
+            None => wrong(
+                "the result of a call",
+                "an object with `content` or `structuredContent`",
+            ),
+        }
+    }
 }
 
 impl CallAnswer {
     /// Reads a result of `tools/call`. Absence of `resultType` means complete; an unknown one is
     /// an invalid answer.
     pub fn from_raw(raw: Box<RawValue>) -> Result<Self, ShapeError> {
-        let envelope: Envelope =
-            serde_json::from_str(raw.get()).map_err(|_| ShapeError::Wrong {
-                what: "the result of a call".to_owned(),
-                wanted: "an object",
-            })?;
+        let no_object = || ShapeError::Wrong {
+            what: "the result of a call".to_owned(),
+            wanted: "an object",
+        };
+        // An array could be read as the fields in their order.
+        if !raw.get().starts_with('{') {
+            return Err(no_object());
+        }
+        let envelope: Envelope<'_> = serde_json::from_str(raw.get()).map_err(|_| no_object())?;
+        envelope.check()?;
         match envelope
             .result_type
             .as_ref()
@@ -261,7 +302,7 @@ mod tests {
             complete(list).parse().unwrap().text_json(),
             Some(json!([1]))
         );
-        assert_eq!(output("{}"), json!({}));
+        assert_eq!(output(r#"{"content":[]}"#), json!({}));
     }
 
     #[test]
@@ -284,10 +325,34 @@ mod tests {
         for bad in [
             r#"{"resultType":"input_required"}"#,
             r#"{"resultType":"later"}"#,
-            "[1]",
-            "null",
         ] {
             assert!(answer(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_least_that_is_a_result_is_held() {
+        for good in [
+            r#"{"content":[]}"#,
+            r#"{"content":null,"structuredContent":null}"#,
+            r#"{"structuredContent":{"a":1}}"#,
+            r#"{"isError":true}"#,
+            r#"{"toolResult":"x"}"#,
+        ] {
+            complete(good);
+        }
+        let fault = |text: &str| CallAnswer::from_raw(raw(text)).unwrap_err().to_string();
+        for (bad, said) in [
+            ("[]", "an object"),
+            ("[1]", "an object"),
+            ("null", "an object"),
+            (r#""text""#, "an object"),
+            ("{}", "`structuredContent`"),
+            (r#"{"_meta":{},"vendor":1}"#, "`structuredContent`"),
+            (r#"{"content":"notlist"}"#, "an array"),
+            (r#"{"content":{"type":"text"}}"#, "an array"),
+        ] {
+            assert!(fault(bad).ends_with(said), "{bad}: {}", fault(bad));
         }
     }
 

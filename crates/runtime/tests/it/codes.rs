@@ -105,9 +105,15 @@ compositeTools:
 
 #[tokio::test]
 async fn every_way_a_call_fails_has_its_code() {
-    let ways: [(&str, Fault); 6] = [
+    let ways: [(&str, Fault); 8] = [
         ("transport.protocol", |request| {
             (200, result(request, &json!({ "resultType": "unheard of" })))
+        }),
+        ("transport.protocol", |request| {
+            (200, result(request, &json!({})))
+        }),
+        ("transport.protocol", |request| {
+            (200, result(request, &json!({ "content": "notlist" })))
         }),
         ("denied.call", |_| (403, Value::Null)),
         ("limit.result", |request| {

@@ -16,6 +16,8 @@ pub struct SseTooLong {
     pub limit: usize,
 }
 
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Decodes a stream of events chunk by chunk.
 #[derive(Debug)]
 pub struct SseDecoder {
@@ -23,6 +25,8 @@ pub struct SseDecoder {
     current: SseEvent,
     has_data: bool,
     after_return: bool,
+    /// No line has ended yet.
+    is_first: bool,
     limit: usize,
 }
 
@@ -33,6 +37,7 @@ impl SseDecoder {
             current: SseEvent::default(),
             has_data: false,
             after_return: false,
+            is_first: true,
             limit,
         }
     }
@@ -70,7 +75,11 @@ impl SseDecoder {
     }
 
     fn end_line(&mut self) -> Option<SseEvent> {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        // The standard has one byte order mark ignored, at the beginning of the stream.
+        if std::mem::take(&mut self.is_first) && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         if line.is_empty() {
             self.has_data = false;
             let event = std::mem::take(&mut self.current);
@@ -119,6 +128,22 @@ pub fn encode_event(data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_byte_order_mark_is_ignored_at_the_beginning() {
+        let data = |text: &str| {
+            let mut decoder = SseDecoder::new(1000);
+            let chunks = text.as_bytes().chunks(1);
+            let events = chunks.flat_map(|chunk| decoder.feed(chunk).unwrap());
+            let data = events.map(|event| String::from_utf8(event.data).unwrap());
+            data.collect::<Vec<_>>()
+        };
+        assert_eq!(data("\u{feff}data: a\n\ndata: b\n\n"), ["a", "b"]);
+        assert_eq!(data("\u{feff}\n\ndata: a\n\n"), ["a"]);
+        // Elsewhere it is part of an unknown field.
+        assert!(data("\u{feff}\u{feff}data: a\n\n").is_empty());
+        assert_eq!(data("data: a\n\n\u{feff}data: b\n\n"), ["a"]);
+    }
 
     #[test]
     fn events_are_found_whatever_the_chunks_and_line_ends() {

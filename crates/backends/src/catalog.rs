@@ -186,16 +186,15 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
     notices.extend(conflicts);
     let named = candidates.into_iter().zip(tools).zip(names);
     let tools = named.map(|((candidate, tool), name)| {
-        let listed = name.is_some() && is_listed(&candidate, options);
         let tool = match &name {
             Some(name) => tool.renamed(name),
             None => tool,
         };
         CatalogTool {
             name: name.map(|name| ToolName::from(name.as_str())),
+            listed: is_listed(&candidate, options),
             backend: candidate.backend,
             original: candidate.original,
-            listed,
             tool,
         }
     });

@@ -30,6 +30,8 @@ pub struct Published {
     pub tools: Vec<Arc<PublishedTool>>,
     pub withheld: Vec<Withheld>,
     index: BTreeMap<String, usize>,
+    /// Backend tools that lost their name to another: callable as `backend.tool`, in no list.
+    nameless: BTreeMap<String, Arc<PublishedTool>>,
     names: Names,
     /// What its tools are called through, also after something else was published.
     pub(crate) backends: Option<Backends>,
@@ -108,7 +110,8 @@ const OF_ARGUMENTS: [onecall_source::Code; 3] = [
 
 impl Published {
     pub fn find(&self, name: &str) -> Option<&Arc<PublishedTool>> {
-        self.index.get(name).map(|index| &self.tools[*index])
+        let listed = self.index.get(name).map(|index| &self.tools[*index]);
+        listed.or_else(|| self.nameless.get(name))
     }
 
     /// Why the workflow that would answer to this name is withheld.
@@ -186,17 +189,29 @@ pub(crate) fn publish(
         }
     }
     for (tool, definition) in passed_through(catalog, terms.expose) {
-        published.push(PublishedTool {
-            name: definition.name().to_owned(),
-            definition,
-            target: Target::Backend {
-                backend: tool.backend.clone(),
-                original: tool.original.clone(),
-            },
-        });
+        published.push(of_backend(tool, definition));
     }
     published.alias_workflows();
+    let nameless = offered(catalog, terms.expose).filter(|tool| tool.name.is_none());
+    published.nameless = nameless
+        .map(|tool| {
+            let name = format!("{}.{}", tool.backend, tool.original);
+            let definition = tool.tool.renamed(&name);
+            (name, Arc::new(of_backend(tool, definition)))
+        })
+        .collect();
     published
+}
+
+fn of_backend(tool: &CatalogTool, definition: Tool) -> PublishedTool {
+    PublishedTool {
+        name: definition.name().to_owned(),
+        definition,
+        target: Target::Backend {
+            backend: tool.backend.clone(),
+            original: tool.original.clone(),
+        },
+    }
 }
 
 fn publish_workflow(
@@ -289,9 +304,14 @@ pub fn list_cost(server: &Server, catalog: &Catalog) -> ListCost {
 
 /// The backend tools that clients are shown, each with its definition under the name they see.
 fn passed_through(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = (&CatalogTool, Tool)> {
-    let listed = catalog.tools.iter().filter(|tool| tool.listed);
-    let listed = listed.filter(move |_| expose == Expose::All);
-    listed.filter_map(|tool| Some((tool, tool.tool.renamed(tool.name.as_ref()?.as_str()))))
+    offered(catalog, expose)
+        .filter_map(|tool| Some((tool, tool.tool.renamed(tool.name.as_ref()?.as_str()))))
+}
+
+/// The backend tools that clients may call, with or without a name of their own.
+fn offered(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = &CatalogTool> {
+    let offered = catalog.tools.iter().filter(|tool| tool.listed);
+    offered.filter(move |_| expose == Expose::All)
 }
 
 /// Bytes of JSON that make about one token.

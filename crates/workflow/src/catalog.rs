@@ -38,7 +38,8 @@ pub struct CatalogTool {
     pub backend: BackendName,
     /// The name the backend gave it.
     pub original: String,
-    /// Hidden tools are usable in workflows and not listed to clients.
+    /// Clients are offered it: in the list under its name, or as `backend.original` where it has none. Others are
+    /// hidden: usable in workflows, unknown to clients.
     pub listed: bool,
     /// The definition to list, with overrides applied.
     #[serde(with = "definition")]

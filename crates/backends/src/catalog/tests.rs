@@ -14,11 +14,11 @@ fn lists(given: &[(&str, &[&str])]) -> Vec<Listed> {
     given.iter().map(list).collect()
 }
 
-/// `name=backend.original`, `(name)` where not listed, `-` where the name is lost.
+/// `name=backend.original`, `-` where the name is lost, in brackets where clients cannot use it.
 fn shown(catalog: &Catalog) -> Vec<String> {
     let tool = |tool: &CatalogTool| {
         let name = tool.name.as_ref().map_or("-", ToolName::as_str);
-        let name = if tool.listed || name == "-" {
+        let name = if tool.listed {
             name.to_owned()
         } else {
             format!("({name})")
@@ -133,6 +133,10 @@ fn priority_gives_a_clashing_name_to_the_first_in_order() {
         ["gh_get=gh.get", "list=gh.list", "jira_get=jira.get"]
     );
     assert_eq!(notices, []);
+    let mut hiding = order(&["jira"]);
+    hiding.rules = vec![rule("gh", Some(&["list"]), &[])];
+    let (catalog, _) = merge(&lists(TWO), &hiding);
+    assert_eq!(shown(&catalog)[0], "(-)=gh.get");
 }
 
 #[test]

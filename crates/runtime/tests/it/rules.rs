@@ -81,6 +81,35 @@ async fn strategies_and_overrides_name_what_clients_see() {
 }
 
 #[tokio::test]
+async fn a_tool_that_lost_its_name_is_called_by_its_backend() {
+    let order =
+        "  conflictResolution: priority\n  conflictResolutionConfig: { priorityOrder: [b, a] }\n";
+    let hidden = "  tools: [{ workload: a, filter: [echo] }]\n";
+    for (rule, is_reached) in [
+        ("", true),
+        (hidden, false),
+        ("  excludeAllTools: true\n", false),
+    ] {
+        let (runtime, _stop) = with(&format!("{order}{rule}")).await;
+        let call = async |name: &str| {
+            let arguments = json!({ "a": 1, "b": 1 });
+            runtime.call(Request::new(name, arguments)).await
+        };
+        let lost = call("a.add").await;
+        assert_eq!(
+            matches!(lost, Reply::Passed(_)),
+            is_reached,
+            "{rule}{lost:?}"
+        );
+        assert_eq!(matches!(lost, Reply::UnknownTool), !is_reached, "{rule}");
+        // The one that kept its name has that name only.
+        assert!(matches!(call("b.add").await, Reply::UnknownTool), "{rule}");
+        assert!(!seen(&runtime, "add").contains(&"a.add".to_owned()));
+        runtime.shutdown(Duration::ZERO).await;
+    }
+}
+
+#[tokio::test]
 async fn expose_workflows_shows_workflows_only() {
     let (url, _stop) = demo().await;
     let text = format!("expose: workflows\nbackends:\n  a: {{ url: \"{url}\" }}\n");

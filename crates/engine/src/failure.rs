@@ -85,6 +85,8 @@ codes! {
     TimeoutQuestion = "timeout.question", Timeout, true;
     /// The caller may not do this.
     DeniedCall = "denied.call", Denied, false;
+    /// A tool is not as it was locked.
+    DeniedLocked = "denied.locked", Denied, false;
     /// A person declined.
     DeclinedQuestion = "declined.question", Declined, false;
     /// A person declined, the rest was skipped and a required output is missing.

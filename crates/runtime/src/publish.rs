@@ -249,14 +249,9 @@ fn publish_workflow(
     let unfit: Vec<&Diagnostic> = faults.iter().filter(|fault| fault.is_error()).collect();
     if !unfit.is_empty() {
         let messages: Vec<&str> = unfit.iter().map(|fault| fault.message.as_str()).collect();
-        let of_arguments = unfit.iter().all(|fault| OF_ARGUMENTS.contains(&fault.code));
         return Err(Unfit {
             reason: messages.join("; "),
-            code: if of_arguments {
-                Code::ToolArguments
-            } else {
-                Code::ToolUnknown
-            },
+            code: code_of(&unfit),
         });
     }
     let parameters = Parameters::new(resolved.inputs.clone());
@@ -270,6 +265,19 @@ fn publish_workflow(
         name,
         target: Target::Workflow(Arc::new(target)),
     })
+}
+
+/// The one code for all faults of a workflow.
+fn code_of(unfit: &[&Diagnostic]) -> Code {
+    let all_are =
+        |codes: &[onecall_source::Code]| unfit.iter().all(|one| codes.contains(&one.code));
+    if all_are(&[codes::TOOL_CHANGED]) {
+        Code::DeniedLocked
+    } else if all_are(&OF_ARGUMENTS) {
+        Code::ToolArguments
+    } else {
+        Code::ToolUnknown
+    }
 }
 
 /// What a list of tools costs a model that is shown it, and who would not take it.

@@ -112,6 +112,7 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     assert_eq!(withheld.code, Some(1), "{withheld:?}");
     let reason = "tool `demo.echo` is not as it was locked: description is";
     assert!(withheld.err.contains(reason), "{withheld:?}");
+    assert!(withheld.out.contains("denied.locked"), "{withheld:?}");
     assert!(withheld.err.contains("was \"Before.\""), "{withheld:?}");
     let checked = run(
         home.path(),

@@ -16,6 +16,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("tool.arguments", CALLS, FAILED),
     ("tool.unknown", CALLS, FAILED),
     (
+        "denied.locked",
+        "crates/cli/tests/it/catalog.rs",
+        "a_changed_tool_withholds_its_workflow_until_the_lock_is_updated",
+    ),
+    (
         "limit.events",
         "crates/engine/tests/it/bounds.rs",
         "a_run_ends_when_it_has_too_many_events",

@@ -26,11 +26,31 @@ impl Event {
                 ..
             } => is_marked(schema),
             What::CallAsked { request, .. } => is_marked(request),
-            What::AttemptEnded {
-                outcome: Outcome::Asks(inquiry),
-                ..
-            } => inquiry.requests.values().any(is_marked),
-            _ => false,
+            What::AttemptEnded { outcome, .. } => match outcome {
+                Outcome::Asks(inquiry) => inquiry.requests.values().any(is_marked),
+                Outcome::Returned(_) | Outcome::Failed { .. } | Outcome::Unknown(_) => false,
+            },
+            // What the schemas of the plan mark is known when the run begins.
+            What::QuestionAsked { schema: None, .. }
+            | What::RunStarted { .. }
+            | What::AttemptStarted { .. }
+            | What::Used { .. }
+            | What::RetryAt { .. }
+            | What::Mocked { .. }
+            | What::ItemsAre { .. }
+            | What::ItemEnded { .. }
+            | What::StepEnded { .. }
+            | What::AnswerRefused { .. }
+            | What::QuestionAnswered { .. }
+            | What::ClockStopped
+            | What::ClockStarted { .. }
+            | What::DefaultUsed { .. }
+            | What::Held { .. }
+            | What::HeldResolved { .. }
+            | What::RemainingSkipped { .. }
+            | What::CancelAsked { .. }
+            | What::RunEnded { .. }
+            | What::Note { .. } => false,
         }
     }
 }

@@ -170,7 +170,8 @@ impl Retry<'_> {
             labels: summary.labels.clone(),
             client_key: None,
             retry_of: Some(old.run),
-            sensitive: old.plan.is_sensitive(),
+            // What is kept may hold what a tool asked for in the old run.
+            sensitive: old.plan.is_sensitive() || !old.marked_answers.is_empty(),
             at,
             mark: state.mark(),
         };

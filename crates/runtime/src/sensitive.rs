@@ -2,17 +2,18 @@
 //! `x-sensitive`) of parameters, tools and questions, and the same values wherever else in the run they stand.
 //! Sealing them at rest is for the store.
 
+mod places;
 mod secrets;
 #[cfg(test)]
 mod tests;
 
-use onecall_engine::event::{End, Event, Kept, KeptStep, Lost, Outcome, Output, Resolution, What};
+use onecall_engine::event::{End, Event, Kept, Lost, Outcome, Output, Resolution, What};
 use onecall_engine::failure::Failure;
 use onecall_engine::journal::StoredRun;
 use onecall_engine::state::{MarkedAnswer, State, Work};
 use onecall_workflow::coerce::{Coercer, is_marked};
 use onecall_workflow::plan::Plan;
-use onecall_workflow::step::{Action, Shape, Step};
+use onecall_workflow::step::{Action, Step};
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use secrets::Secrets;
 use serde_json::Value;
@@ -79,13 +80,16 @@ impl Masker {
         let inputs = masker.inputs.clone();
         masker.cover(&inputs, &mut Value::clone(&state.input));
         for (index, step) in (0_u32..).zip(&state.steps) {
-            let items = step.each.iter().flat_map(|each| &each.states);
-            for work in items.map(|item| &item.work).chain([&step.work]) {
-                masker.learn(index, work);
+            masker.learn(index, &step.work);
+            for item in step.each.iter().flat_map(|each| &each.states) {
+                masker.learn(index, &item.work);
+                if let Some(output) = item.output.get() {
+                    masker.cover_item_places(index, &mut output.clone());
+                }
             }
-            // An answer may be kept from an earlier run.
+            // What was kept from an earlier run, written as a mock or given by a person came with no result.
             if let Some(output) = step.output.get() {
-                masker.cover_report(index, &mut output.clone());
+                masker.cover_output_places(index, &mut output.clone());
             }
         }
         Some(masker)
@@ -108,96 +112,12 @@ impl Masker {
         self.secrets.cover(arguments);
     }
 
-    fn asks(&mut self, step: u32, schema: Option<&Value>) {
-        if let (Some(schema), Some(asked)) = (schema, self.asked.get_mut(step as usize)) {
-            *asked = Some(Coercer::new(schema.clone()));
-        }
-    }
-
-    /// Covers marked places of a value and remembers what stood there.
-    fn cover(&mut self, schema: &Coercer, value: &mut Value) {
-        let open = value.clone();
-        schema.mask(value);
-        self.secrets.learn(&open, value);
-    }
-
-    fn cover_arguments(&mut self, step: u32, arguments: &mut Value) {
-        if let Some(tool) = self.plan.tool(step as usize) {
-            let schema = tool.input.clone();
-            self.cover(&schema, arguments);
-        }
-    }
-
-    fn cover_result(&mut self, step: u32, result: &mut Value) {
-        let schema = self.outputs.get(step as usize).cloned().flatten();
-        if let Some(schema) = schema
-            && let Some(structured) = result.get_mut("structuredContent")
-        {
-            self.cover(&schema, structured);
-        }
-    }
-
-    fn cover_answer(&mut self, step: u32, content: &mut Value) {
-        if let Some(schema) = self.asked.get(step as usize).cloned().flatten() {
-            self.cover(&schema, content);
-        }
-    }
-
-    /// Covers the answer in the output of a step that asks.
-    fn cover_report(&mut self, step: u32, output: &mut Value) {
-        let asking = self.plan.workflow.steps.get(step as usize);
-        let content = match asking.map(|step| &step.action) {
-            Some(Action::Ask(ask)) if ask.output == Shape::Report => output.get_mut("content"),
-            Some(Action::Ask(_)) => Some(output),
-            Some(Action::Call(_) | Action::Each(_)) | None => None,
-        };
-        if let Some(content) = content {
-            self.cover_answer(step, content);
-        }
-    }
-
     fn learn(&mut self, step: u32, work: &Work) {
         if let Some(arguments) = &work.arguments {
             self.cover_arguments(step, &mut Value::clone(arguments));
         }
         if let Some(result) = &work.result {
             self.cover_result(step, &mut Value::clone(result));
-        }
-    }
-
-    /// The first pass: places that schemas mark.
-    fn cover_places(&mut self, what: &mut What) {
-        match what {
-            What::RunStarted { input, kept, .. } => {
-                let schema = self.inputs.clone();
-                self.cover(&schema, Arc::make_mut(input));
-                for kept in kept.iter_mut().flat_map(|kept| &mut kept.steps) {
-                    self.cover_kept_places(kept);
-                }
-            }
-            What::AttemptStarted {
-                call, arguments, ..
-            } => self.cover_arguments(call.step, Arc::make_mut(arguments)),
-            What::AttemptEnded {
-                call,
-                outcome: Outcome::Returned(result),
-            } => self.cover_result(call.step, Arc::make_mut(result)),
-            What::QuestionAsked { step, schema, .. } => self.asks(*step, schema.as_deref()),
-            What::QuestionAnswered { step, answer, .. } => {
-                if let Some(content) = &mut answer.content {
-                    self.cover_answer(*step, content);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn cover_kept_places(&mut self, kept: &mut KeptStep) {
-        if let Some(result) = &mut kept.result {
-            self.cover_result(kept.step, Arc::make_mut(result));
-        }
-        if let Output::Value(output) = &mut kept.output {
-            self.cover_report(kept.step, Arc::make_mut(output));
         }
     }
 

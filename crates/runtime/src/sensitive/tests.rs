@@ -1,13 +1,17 @@
-//! Answers that must not be shown: of the workflow's questions and of a tool's own, after a resume and in a new run.
+//! Values that must not be shown: answers to the workflow's questions and to a tool's own, and what a tool gave, in
+//! whichever event they come.
 
 use super::*;
 use crate::runs::{channels, standing_of};
 use onecall_engine::driver::Observer as _;
-use onecall_engine::event::{Answer, AnswerAction};
+use onecall_engine::event::{Answer, AnswerAction, KeptStep, Status};
 use onecall_engine::evolve::evolve;
+use onecall_engine::failure::Code;
 use onecall_engine::identity::{RunId, Slot, Timestamp};
 use onecall_engine::inquiry::AskedBy;
-use onecall_workflow::step::{Ask, Call};
+use onecall_workflow::expression::Expression;
+use onecall_workflow::plan::{BoundTool, Repeatable};
+use onecall_workflow::step::{Ask, Call, Each, Shape};
 use onecall_workflow::workflow::Workflow;
 use serde_json::json;
 
@@ -154,4 +158,103 @@ fn an_answer_kept_from_an_earlier_run_is_covered() {
     Masker::new(plan).cover_event(&mut first);
     let text = format!("{first:?}");
     assert!(text.contains("•••") && !text.contains(PIN), "{text}");
+}
+
+/// A plan whose only tool marks `pin` in what it is given and in what it gives.
+fn guarded(step: Step) -> Arc<Plan> {
+    let tool = BoundTool {
+        backend: "backend".into(),
+        original: "tool".to_owned(),
+        input: Coercer::new(asks_for_pin()),
+        output_schema: Some(asks_for_pin()),
+        repeatable: Repeatable::No,
+    };
+    let tools = vec![Some(Arc::new(tool))];
+    Arc::new(Plan::plain(Workflow::plain("w", vec![step]), tools))
+}
+
+fn given(value: Value) -> What {
+    What::HeldResolved {
+        slot: Slot::of_step(0),
+        resolution: Resolution::Result(value),
+    }
+}
+
+fn step_ended(output: Value) -> What {
+    What::StepEnded {
+        step: 0,
+        status: Status::Completed,
+        output: Output::Value(Arc::new(output)),
+        defaulted: false,
+        failure: None,
+        reason: None,
+    }
+}
+
+#[test]
+fn what_a_tool_marks_is_covered_in_every_event() {
+    let result = json!({ "content": [], "structuredContent": { "pin": PIN } });
+    let failed = What::AttemptEnded {
+        call: Slot::of_step(0).attempt(0),
+        outcome: Outcome::Failed {
+            failure: Failure::new(Code::ToolError, format!("not {PIN}")),
+            result: Some(Arc::new(result.clone())),
+        },
+    };
+    let mocked = What::Mocked {
+        step: 0,
+        arguments: Some(Arc::new(json!({ "pin": PIN }))),
+    };
+    for what in [
+        failed,
+        mocked,
+        given(result.clone()),
+        given(json!({ "pin": PIN })),
+        step_ended(json!({ "pin": PIN })),
+        step_ended(result),
+    ] {
+        let told = What::Note {
+            text: format!("it was {PIN}"),
+        };
+        let mut stored = [event(what), event(told)];
+        let mut masker = Masker::new(guarded(call()));
+        for event in &mut stored {
+            masker.cover_event(event);
+        }
+        let text = format!("{stored:?}");
+        assert!(text.contains("it was •••") && !text.contains(PIN), "{text}");
+    }
+}
+
+#[test]
+fn outputs_of_a_loop_are_covered_item_by_item() {
+    for shape in [Shape::Report, Shape::Plain] {
+        let each = Each {
+            items: Expression::text("[]"),
+            item_name: "item".to_owned(),
+            parallel_max: 1,
+            iterations_max: 1,
+            output: shape,
+            ends_at_failure: false,
+            body: Box::new(call()),
+        };
+        let each = Step::plain("loop", Action::Each(each));
+        let output = match shape {
+            Shape::Report => json!({ "iterations": [{ "output": { "pin": PIN } }] }),
+            Shape::Plain => json!([{ "pin": PIN }]),
+        };
+        let mut ended = event(step_ended(output));
+        Masker::new(guarded(each)).cover_event(&mut ended);
+        let text = format!("{ended:?}");
+        assert!(text.contains("•••") && !text.contains(PIN), "{text}");
+    }
+}
+
+#[test]
+fn what_a_person_gave_is_covered_after_a_resume() {
+    let output = json!({ "pin": PIN });
+    let events = [started(None), held(), given(output.clone())];
+    let events = events.into_iter().chain([step_ended(output), held()]);
+    let state = folded(guarded(call()), events);
+    assert_eq!(standing_of(&state).held, ["`•••` was reset"]);
 }

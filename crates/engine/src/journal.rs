@@ -107,6 +107,8 @@ pub struct NewRun {
     pub retry_of: Option<RunId>,
     /// Some of its values must not be shown: its events are sealed at rest.
     pub sensitive: bool,
+    /// It was imported without its sensitive values.
+    pub masked: bool,
     pub at: Timestamp,
     /// Phase and due time after the first events.
     pub mark: Mark,
@@ -128,6 +130,7 @@ impl NewRun {
             client_key: None,
             retry_of: None,
             sensitive: false,
+            masked: false,
             at,
             mark: Mark {
                 phase: Phase::Running,
@@ -244,6 +247,9 @@ pub struct Summary {
     pub labels: BTreeMap<String, String>,
     pub client_key: Option<String>,
     pub retry_of: Option<RunId>,
+    /// It was imported without its sensitive values: it can be looked at, and nothing can be made of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
     pub event_count: u64,
 }
 
@@ -265,6 +271,7 @@ impl Summary {
             labels: BTreeMap::new(),
             client_key: None,
             retry_of: None,
+            masked: false,
             event_count: 0,
         }
     }

@@ -52,7 +52,7 @@ pub enum ImportError {
     Store(#[from] JournalError),
 }
 
-/// The run as text.
+/// The run as text. `masked`: what was handed over lacks sensitive values that the run has.
 pub fn export(stored: StoredRun, masked: bool) -> Result<String, serde_json::Error> {
     let StoredRun {
         summary,
@@ -61,6 +61,8 @@ pub fn export(stored: StoredRun, masked: bool) -> Result<String, serde_json::Err
         durability,
         events,
     } = stored;
+    // Whoever reveals an imported run cannot reveal what did not come with it.
+    let is_masked = summary.masked;
     let exported = Exported {
         format: FORMAT.to_owned(),
         version: VERSION,
@@ -68,7 +70,7 @@ pub fn export(stored: StoredRun, masked: bool) -> Result<String, serde_json::Err
         durability,
         plan_hash,
         plan: record::parse(plan.as_bytes())?,
-        masked,
+        masked: masked || is_masked,
         events,
     };
     serde_json::to_string_pretty(&exported)
@@ -78,11 +80,15 @@ pub fn export(stored: StoredRun, masked: bool) -> Result<String, serde_json::Err
 /// happens here before somebody tells it to.
 pub async fn import(journal: &dyn Journal, text: &str) -> Result<RunId, ImportError> {
     let exported = read(text)?;
-    if exported.masked && !exported.run.phase.is_ended() {
+    let plan = exported.plan.to_string();
+    // What a plan of another version marks is not known, so it may mark anything.
+    let sensitive = read_plan(&plan).map_or(true, |plan| plan.is_sensitive());
+    // A run without any sensitive value lacks none, whatever earlier versions wrote.
+    let may_lack = sensitive || exported.events.iter().any(Event::asks_for_a_secret);
+    let masked = (exported.masked && may_lack) || exported.run.masked;
+    if masked && !exported.run.phase.is_ended() {
         return Err(ImportError::Masked);
     }
-    let plan = exported.plan.to_string();
-    let sensitive = read_plan(&plan).is_ok_and(|plan| plan.is_sensitive());
     let Summary {
         id,
         workflow,
@@ -111,6 +117,7 @@ pub async fn import(journal: &dyn Journal, text: &str) -> Result<RunId, ImportEr
         client_key,
         retry_of,
         sensitive,
+        masked,
         at: created,
         mark: Mark {
             phase,
@@ -169,6 +176,9 @@ mod tests {
     use super::*;
     use crate::memory::{MemoryJournal, MemoryStore};
     use crate::suite::samples::{append, at, ending, id, new_run, note, refusal, returned};
+    use onecall_workflow::plan::Plan;
+    use onecall_workflow::stored::write_plan;
+    use onecall_workflow::workflow::Workflow;
     use serde_json::json;
     use std::time::Duration;
 
@@ -226,6 +236,46 @@ mod tests {
         let later = store.open(at(90), Duration::from_secs(10));
         assert!(later.claimable(at(90)).await.unwrap().is_empty());
         assert!(later.claim(&id("a"), at(90)).await.unwrap().is_some());
+    }
+
+    /// A run of a workflow whose parameters are these.
+    fn run_with(inputs: Value) -> NewRun {
+        let mut workflow = Workflow::plain("w", Vec::new());
+        workflow.inputs = inputs;
+        let (plan, plan_hash) = write_plan(&Plan::plain(workflow, Vec::new()));
+        NewRun {
+            plan: Arc::from(plan),
+            plan_hash,
+            ..new_run("a")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_without_sensitive_values_lacks_none() {
+        let one = journal();
+        let new = run_with(json!({ "type": "object" }));
+        one.create(new, vec![note("0")]).await.unwrap();
+        // As it was written before the form said so of those alone that lack some.
+        let text = export(load(&one).await, true).unwrap();
+        let two = journal();
+        import(&two, &text).await.unwrap();
+        assert!(!load(&two).await.summary.masked);
+    }
+
+    #[tokio::test]
+    async fn an_imported_run_that_lacks_its_values_says_so_wherever_it_goes() {
+        let one = journal();
+        let new = run_with(json!({ "properties": { "pin": { "format": "password" } } }));
+        one.create(new, vec![note("0")]).await.unwrap();
+        one.append(ending("a", 1, 7)).await.unwrap();
+        let mut text = export(load(&one).await, true).unwrap();
+        for _ in 0..2 {
+            let next = journal();
+            import(&next, &text).await.unwrap();
+            let stored = load(&next).await;
+            assert!(stored.summary.masked);
+            text = export(stored, false).unwrap();
+        }
     }
 
     #[tokio::test]

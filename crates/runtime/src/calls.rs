@@ -387,6 +387,7 @@ async fn start(
             client_key: request.client_key.clone(),
             retry_of: None,
             sensitive: plan.is_sensitive,
+            masked: false,
             at,
             mark: state.mark(),
         };

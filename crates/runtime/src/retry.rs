@@ -8,6 +8,7 @@ use onecall_engine::event::{Kept, KeptStep, Output, Status};
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Journal, JournalError, NewRun, Phase, StoredRun};
 use onecall_engine::state::{State, StepOutput};
+use onecall_workflow::coerce::MASK;
 use onecall_workflow::name::StepName;
 use onecall_workflow::step::Action;
 use onecall_workflow::stored::ReadPlanError;
@@ -20,6 +21,11 @@ use std::sync::Arc;
 pub enum RetryError {
     #[error("run `{run}` has not ended (it is {}); answer or cancel it first", .phase.as_str())]
     NotEnded { run: RunId, phase: Phase },
+    #[error(
+        "run `{run}` was imported without its sensitive values, and a repeat would call tools with `{MASK}` in \
+         their place; export it with --reveal and import that"
+    )]
+    Masked { run: RunId },
     #[error("run `{run}` has no step `{step}`; it has {known}")]
     UnknownStep {
         run: RunId,
@@ -59,6 +65,9 @@ pub fn prepare<'a>(stored: &'a StoredRun, from: Option<&str>) -> Result<Retry<'a
     if !phase.is_ended() {
         let run = run.clone();
         return Err(RetryError::NotEnded { run, phase });
+    }
+    if stored.summary.masked {
+        return Err(RetryError::Masked { run: run.clone() });
     }
     let state = crate::tend::fold(run, stored)?;
     let from = from.map(|from| index_of(&state, from)).transpose()?;
@@ -172,6 +181,7 @@ impl Retry<'_> {
             retry_of: Some(old.run),
             // What is kept may hold what a tool asked for in the old run.
             sensitive: old.plan.is_sensitive() || !old.marked_answers.is_empty(),
+            masked: false,
             at,
             mark: state.mark(),
         };

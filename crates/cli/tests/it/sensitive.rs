@@ -122,6 +122,38 @@ fn sensitive_values_are_covered_in_every_output_and_sealed_in_the_store() {
 }
 
 #[test]
+fn a_run_that_came_without_its_values_is_not_repeated() {
+    let home = Home::new();
+    home.log_in();
+    let carry = |name: &str, words: &[&str]| {
+        let file = home.path().join(format!("{name}.json"));
+        let store = home.path().join(format!("{name}.db"));
+        let text = home.run(&[&["runs", "export", "last"], words].concat()).out;
+        std::fs::write(&file, text).unwrap();
+        let store = store.to_str().unwrap().to_owned();
+        let imported = home.run(&["runs", "import", file.to_str().unwrap(), "--store", &store]);
+        assert_eq!(imported.code, Some(0), "{imported:?}");
+        store
+    };
+    let retry = ["runs", "retry", "last", "--from", "use", "--yes", "--store"];
+    let store = carry("covered", &[]);
+    let refused = home.run(&[&retry[..], &[&store]].concat());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.err.contains("without its sensitive values") && refused.err.contains("--reveal"),
+        "{refused:?}"
+    );
+    let shown = home.run(&["runs", "show", "last", "--store", &store]);
+    assert!(
+        shown.out.contains("lacks    its sensitive values"),
+        "{shown:?}"
+    );
+    let store = carry("whole", &["--reveal"]);
+    let made = home.run(&[&retry[..], &[&store]].concat());
+    assert_eq!(made.code, Some(0), "{made:?}");
+}
+
+#[test]
 fn another_key_opens_nothing_and_loses_nothing() {
     let home = Home::new();
     home.log_in();

@@ -383,6 +383,7 @@ fn new_run(epoch: u64, number: u64, new: NewRun, events: Vec<Event>) -> Run {
             labels: new.labels,
             client_key: new.client_key,
             retry_of: new.retry_of,
+            masked: new.masked,
             event_count: events.len() as u64,
         },
         plan: new.plan,

@@ -35,7 +35,7 @@ pub(super) enum ReadError {
 
 const COLUMNS: &str =
     "runs.number, id, workflow, version, phase, created, updated, ended, due, failure,
-    principal, tenant, labels, client_key, retry_of, events, parked, durability";
+    principal, tenant, labels, client_key, retry_of, events, parked, durability, masked";
 
 impl Reader {
     /// All that is read of a run is read in one transaction: it may be compacted at any time.
@@ -65,8 +65,8 @@ impl Reader {
             .prepare_cached(&sql)?
             .query_row([run.as_str()], |row| {
                 let durability: String = row.get(17)?;
-                let hash: String = row.get(18)?;
-                let plan: String = row.get(19)?;
+                let hash: String = row.get(19)?;
+                let plan: String = row.get(20)?;
                 Ok((Listed::read(row)?, durability, hash, plan))
             })
             .optional()?;
@@ -257,6 +257,7 @@ impl Listed {
             labels: serde_json::from_str(&labels).unwrap_or_default(),
             client_key: row.get(13)?,
             retry_of: row.get::<_, Option<String>>(14)?.map(RunId::new),
+            masked: row.get(18)?,
             event_count: row.get(15)?,
         };
         Ok(Self {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001-first.sql"),
     include_str!("../../migrations/sqlite/0002-fewer-pages.sql"),
+    include_str!("../../migrations/sqlite/0003-masked.sql"),
 ];
 
 /// Says in the header of the file whose database it is.

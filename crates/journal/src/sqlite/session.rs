@@ -134,8 +134,8 @@ impl Session<'_> {
             .connection
             .prepare_cached(
                 "INSERT INTO runs (id, workflow, version, plan, durability, principal, tenant, labels,
-                     client_key, retry_of, created, phase, failure, ended, owner, number)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                     client_key, retry_of, created, phase, failure, ended, owner, number, masked)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
                  ON CONFLICT DO NOTHING",
             )?
             .execute(params![
@@ -155,6 +155,7 @@ impl Session<'_> {
                 ended.then_some(creation.updated.as_micros()),
                 self.me.epoch,
                 number,
+                new.masked,
             ])?;
         if created == 0 {
             return Err(self.conflict(new)?.into());

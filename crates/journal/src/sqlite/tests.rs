@@ -136,7 +136,7 @@ async fn a_newer_store_is_refused_and_left_alone() {
     let before = std::fs::read(place.file()).unwrap();
     let error = refused(&place.file());
     assert!(
-        error.contains("written by a newer version (99; this one reads up to 2)"),
+        error.contains("written by a newer version (99; this one reads up to 3)"),
         "{error}"
     );
     assert_eq!(std::fs::read(place.file()).unwrap(), before);

@@ -11,8 +11,13 @@ use onecall_runtime::sensitive::masked;
 pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.one.store)?;
     let stored = load(&*journal, &args.one.run).await?;
-    let stored = if args.reveal { stored } else { masked(stored)? };
-    let text = onecall_journal::export(stored, !args.reveal)?;
+    let text = if args.reveal {
+        onecall_journal::export(stored, false)?
+    } else {
+        let shown = masked(stored.clone())?;
+        let lacks_some = shown.events != stored.events;
+        onecall_journal::export(shown, lacks_some)?
+    };
     print::out(text.trim_end());
     Ok(Exit::Ok)
 }

@@ -81,6 +81,10 @@ fn lines(history: &RunHistory, repeats: &[Summary]) -> Vec<String> {
     lines.extend(summary.retry_of.iter().map(|run| format!("retry of {run}")));
     let repeats = repeats.iter();
     lines.extend(repeats.map(|run| format!("retried  as {} ({})", run.id, run.phase.as_str())));
+    if summary.masked {
+        let what = "its sensitive values, which were not exported; it cannot be repeated";
+        lines.push(format!("lacks    {what}"));
+    }
     lines.push(format!("input    {}", short(&history.input)));
     if let Some(failure) = &summary.failure {
         lines.push(format!("failure  {failure}"));

@@ -43,6 +43,7 @@ pub(super) async fn decided(
         catch(state, at, inputs, &**evaluator)
     }?;
     warn_of_continued(state, &events);
+    warn_of_defaults(state, &events);
     Some(events)
 }
 
@@ -138,6 +139,20 @@ fn warn_of_continued(state: &State, events: &[Event]) {
                 attempt = failure.attempt,
                 code = %failure.code,
                 "the step failed and the run goes on"
+            );
+        }
+    }
+}
+
+/// A default in the output looks like any other value; the log names the property. Not the reason, in which a value
+/// of the run may stand; the journal has that.
+fn warn_of_defaults(state: &State, events: &[Event]) {
+    for event in events {
+        if let What::DefaultUsed { property, .. } = &event.what {
+            tracing::warn!(
+                run = %state.run,
+                property = property.as_str(),
+                "a default took the place of a value of the output"
             );
         }
     }

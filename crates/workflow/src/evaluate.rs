@@ -154,12 +154,18 @@ fn mixed(pieces: &[Piece], scope: &dyn Scope) -> Result<String, Fault> {
 }
 
 fn bounded(text: String, bounds: Bounds) -> Result<String, Fault> {
+    within(&text, bounds)?;
+    Ok(text)
+}
+
+/// Refuses a text that is longer than one expression may make.
+pub(crate) fn within(text: &str, bounds: Bounds) -> Result<(), Fault> {
     let limit = bounds.text_bytes;
     if text.len() > limit {
         let message = format!("the text is longer than {limit} bytes");
         return Err(Fault::new(FaultKind::Limit, message));
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Strings as they are, numbers as templates print them, everything else as compact JSON.

@@ -14,7 +14,7 @@ mod view;
 mod tests;
 
 use super::{Expression, Reference, Target};
-use crate::evaluate::Fault;
+use crate::evaluate::{Fault, within};
 use crate::limits::Bounds;
 use crate::scope::Scope;
 use compile::Compiled;
@@ -151,7 +151,7 @@ impl JqProgram {
     /// The one result of the program over what its view shows of a run.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<Value, Fault> {
         let root = || self.wanted.root(&self.view, scope);
-        run::run(&self.compiled, root, scope.bounds())
+        self.run(root, scope.bounds())
     }
 
     /// The one result of the program over a tool result and what was read from it.
@@ -162,7 +162,15 @@ impl JqProgram {
         bounds: Bounds,
     ) -> Result<Value, Fault> {
         let root = || view::result_root(result, payload);
-        run::run(&self.compiled, root, bounds)
+        self.run(root, bounds)
+    }
+
+    fn run(&self, root: impl FnOnce() -> value::Val, bounds: Bounds) -> Result<Value, Fault> {
+        let result = run::run(&self.compiled, root, bounds)?;
+        if let Value::String(text) = &result {
+            within(text, bounds)?;
+        }
+        Ok(result)
     }
 
     /// The expression's text is the program.

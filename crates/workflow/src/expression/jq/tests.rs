@@ -283,3 +283,19 @@ fn a_program_survives_its_stored_form() {
     assert_eq!(back.view(), &View::Nodes);
     assert!(serde_json::from_str::<JqProgram>("{\"code\":\"((\"}").is_err());
 }
+
+#[test]
+fn a_text_is_bounded_like_that_of_any_other_expression() {
+    let bounds = Bounds {
+        text_bytes: 10,
+        ..Bounds::default()
+    };
+    let made = |code: &str| {
+        let program = JqProgram::compile(code, View::Result).unwrap();
+        program.transform(&json!({}), &json!({}), bounds)
+    };
+    assert_eq!(made("\"12345\" * 2"), Ok(json!("1234512345")));
+    let fault = made("\"12345\" * 2 + \"6\"").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Limit);
+    assert_eq!(fault.message, "the text is longer than 10 bytes");
+}

@@ -90,8 +90,11 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
         Program::Text(text) => Ok(Found::Value(Cow::Owned(Value::from(text.as_str())))),
         Program::Path(path) => match path.read(scope) {
             Ok(Some(value)) => Ok(Found::Value(value)),
-            Ok(None) => Ok(Found::Missing(path.to_string())),
-            Err(error) => Err(Fault::new(FaultKind::Failed, error.to_string())),
+            Ok(None) => Ok(Found::Missing(expression.words_of(path))),
+            Err(mut error) => {
+                error.path = expression.words_of(path);
+                Err(Fault::new(FaultKind::Failed, error.to_string()))
+            }
         },
         Program::Go(go) if go.is_whole_value() && !go.options().go_missing => {
             let context = go.context(scope);
@@ -117,8 +120,8 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
 pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault> {
     match &expression.program {
         Program::Text(text) => Ok(text.clone()),
-        Program::Path(path) => match value(expression, scope)? {
-            Found::Missing(_) => Err(missing(&path.to_string())),
+        Program::Path(_) => match value(expression, scope)? {
+            Found::Missing(read) => Err(missing(&read)),
             Found::Value(value) => bounded(as_text(&value), scope.bounds()),
         },
         Program::Jq(jq) => bounded(as_text(&jq.evaluate(scope)?), scope.bounds()),

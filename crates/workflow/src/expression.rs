@@ -93,6 +93,23 @@ impl Expression {
         Self::new(Program::Text(text.into()), None)
     }
 
+    /// A path in the words of the file. In a plan that was read back from a store there are none, and it is written
+    /// as every language means it.
+    pub(crate) fn words_of(&self, path: &Path) -> String {
+        let Some(written) = &self.written else {
+            return path.to_string();
+        };
+        let text = written.as_str().trim();
+        // What stands around a template is not what it reads.
+        let inside = text.strip_prefix("${{").or_else(|| text.strip_prefix("{{"));
+        let inside = inside.and_then(|inside| inside.strip_suffix("}}"));
+        let inside = inside.map(|inside| {
+            let inside = inside.strip_prefix("- ").unwrap_or(inside);
+            inside.strip_suffix(" -").unwrap_or(inside)
+        });
+        inside.unwrap_or(text).trim().to_owned()
+    }
+
     /// The place of the whole expression.
     pub fn place(&self) -> Place {
         self.written

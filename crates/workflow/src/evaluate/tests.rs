@@ -4,9 +4,12 @@ use super::{
     Collection, Fault, FaultKind, Found, arguments, as_text, condition, items, text, value,
 };
 use crate::coerce::Coercer;
-use crate::expression::{Expression, Facet, Path, Program, Root, RunField, Segment, ValueTemplate};
+use crate::expression::{
+    Expression, Facet, Path, Program, Root, RunField, Segment, ValueTemplate, nowhere,
+};
 use crate::scope::{ItemView, RunView, Scope, StepView};
 use crate::step::{Condition, Truth};
+use onecall_source::Text;
 use serde_json::{Value, json};
 
 /// A run that stands still.
@@ -405,4 +408,27 @@ fn a_strict_collection_is_a_list() {
     for other in [json!("[1]"), json!(null)] {
         assert_eq!(collect(other).unwrap_err().kind, FaultKind::Collection);
     }
+}
+
+#[test]
+fn what_is_missing_is_named_in_the_words_of_the_file() {
+    let scope = Still::with_input(json!({ "n": 1 }));
+    let words = |written: &str, segments: &[&str]| {
+        let mut expression = path(Root::Input, segments);
+        expression.written = Some(Text::new(written, nowhere()));
+        text(&expression, &scope).unwrap_err().message
+    };
+    for (written, expected) in [
+        ("{{ .params.c }}", "`.params.c` has no value"),
+        ("{{- .params.c -}}", "`.params.c` has no value"),
+        ("${{ .inputs.c }}", "`.inputs.c` has no value"),
+        (".inputs.c", "`.inputs.c` has no value"),
+        ("${c}", "`${c}` has no value"),
+    ] {
+        assert_eq!(words(written, &["c"]), expected);
+    }
+    assert_eq!(
+        words("{{ .params.n.x }}", &["n", "x"]),
+        "cannot read `x` of a number in `.params.n.x`"
+    );
 }

@@ -40,7 +40,7 @@ impl Process {
         };
         let mut child = command(options)
             .spawn()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(unstarted(options, &error)))?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -76,6 +76,16 @@ impl Process {
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
         self.ended.cancelled().await;
+    }
+}
+
+/// A folder that is not there gives the same error as a command that is not there.
+fn unstarted(options: &StdioOptions, error: &std::io::Error) -> String {
+    match &options.cwd {
+        Some(folder) if !folder.is_dir() => {
+            format!("its folder `{}` is not there", folder.display())
+        }
+        Some(_) | None => error.to_string(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use onecall_backends::{
     BackendName, BackendOptions, BackendState, Breaker, Call, CallError, CallerId, HealthOptions,
-    SessionScope, Takes,
+    SessionScope, Takes, TransportOptions,
 };
 use onecall_mcp::{CallAnswer, Era, Tool};
 use serde_json::json;
@@ -439,5 +439,23 @@ async fn a_child_that_is_probed_is_found_silent_without_a_call() {
     // The second probe that is left unanswered counts, and then it has its rest.
     assert!(status.last_error.unwrap().ends_with("nor 2 probes"));
     assert_eq!((status.breaker, status.connects), (Breaker::Open, 1));
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_named() {
+    let mut lost = stdio("lost", &["demo"]);
+    if let TransportOptions::Stdio(options) = &mut lost.transport {
+        options.cwd = Some("/no/such/folder".into());
+    }
+    let backends = start(vec![lost]);
+    let error = call(&backends, "lost", "add", json!({ "a": 1, "b": 2 }))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("its folder `/no/such/folder` is not there"),
+        "{error}"
+    );
     backends.shutdown().await;
 }

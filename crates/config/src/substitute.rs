@@ -1,4 +1,5 @@
-//! `${VAR}` and `${VAR:-text}` in the arguments, environment, headers and URL of a backend, and nowhere else.
+//! `${VAR}` and `${VAR:-text}` in the arguments, environment, headers, URL and credentials of a backend and in the
+//! server's own `auth`, and nowhere else.
 
 use onecall_source::{Diagnostic, Diagnostics, Text, codes};
 

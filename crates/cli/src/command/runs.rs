@@ -9,11 +9,12 @@ mod show;
 mod watch;
 
 use crate::args::{RunsCancelArgs, RunsCommand, RunsStoreArgs};
-use crate::exit::{Exit, Nothing};
+use crate::exit::{Exit, Nothing, usage};
+use crate::limits::MATCHES_SHOWN_MAX;
 use crate::{print, wire};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Command, Filter, Journal, Order, StoredRun};
+use onecall_engine::journal::{Command, Filter, Journal, Order, StoredRun, Summary};
 use onecall_runtime::sensitive::masked;
 use std::sync::Arc;
 
@@ -48,17 +49,32 @@ async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
             ..Filter::default()
         })
         .await?;
-    let mut fitting = runs
-        .into_iter()
-        .map(|run| run.id)
-        .filter(|id| word == "last" || (word.len() >= 4 && id.as_str().starts_with(word)));
-    match (fitting.next(), fitting.next()) {
-        (Some(run), None) => Ok(run),
-        (Some(_), Some(_)) => bail!("several runs begin with `{word}`; give more of the id"),
-        (None, _) => Err(anyhow::Error::new(Nothing(format!(
+    let fits = |run: &Summary| word == "last" || run.id.as_str().starts_with(word);
+    let mut fitting: Vec<Summary> = runs.into_iter().filter(fits).collect();
+    match fitting.len() {
+        0 => Err(anyhow::Error::new(Nothing(format!(
             "no run `{word}` is in the store; `onecall runs list` shows what is"
         )))),
+        1 => Ok(fitting.remove(0).id),
+        // What was asked for is there: it is the command line that does not say enough.
+        _ => Err(usage(ambiguous(word, &fitting))),
     }
+}
+
+fn ambiguous(word: &str, fitting: &[Summary]) -> String {
+    let count = fitting.len();
+    let mut lines = vec![format!(
+        "{count} runs begin with `{word}`; give more of the id"
+    )];
+    let shown = fitting.iter().take(MATCHES_SHOWN_MAX);
+    lines.extend(shown.map(|run| {
+        let phase = run.phase.as_str();
+        format!("  {}  {phase:<10} {}", run.id, run.workflow)
+    }));
+    if count > MATCHES_SHOWN_MAX {
+        lines.push(format!("  … {} more", count - MATCHES_SHOWN_MAX));
+    }
+    lines.join("\n")
 }
 
 /// The run that a word means, as it may be shown.

@@ -182,3 +182,24 @@ fn a_server_tells_an_interrupt_from_an_orderly_end() {
     running.terminate();
     assert_eq!(running.wait(), Some(0));
 }
+
+#[test]
+fn a_beginning_that_fits_several_runs_names_them() {
+    let home = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let called = run(home.path(), &["call", "examples/hello", "greet", "who=Ada"]);
+        assert_eq!(called.code, Some(0), "{called:?}");
+    }
+    let shown = run(home.path(), &["runs", "show", "r"]);
+    assert_eq!(shown.code, Some(2), "{shown:?}");
+    assert!(shown.err.contains("2 runs begin with `r`"), "{shown:?}");
+    let listed = run(home.path(), &["runs", "list", "--json"]).json();
+    for one in listed.as_array().unwrap() {
+        let id = one["id"].as_str().unwrap();
+        assert!(shown.err.contains(id), "{shown:?}");
+        let found = run(home.path(), &["runs", "show", &id[..20]]);
+        assert_eq!(found.code, Some(0), "{found:?}");
+    }
+    let none = run(home.path(), &["runs", "show", "x"]);
+    assert!(none.err.contains("no run `x`"), "{none:?}");
+}

@@ -150,10 +150,13 @@ pub(crate) fn sign(status: Status) -> &'static str {
 
 /// Milliseconds up to ten seconds, then seconds.
 pub(crate) fn duration(duration: Duration) -> String {
-    if duration < Duration::from_secs(10) {
-        format!("{} ms", duration.as_millis())
-    } else {
-        format!("{:.1} s", duration.as_secs_f64())
+    let minutes = duration.as_secs() / 60;
+    match minutes {
+        0 if duration < Duration::from_secs(10) => format!("{} ms", duration.as_millis()),
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..120 => format!("{minutes} min"),
+        120..2_880 => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ => format!("{} d {} h", minutes / 1_440, minutes / 60 % 24),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a stored run has done, step by step, as plain data: for `runs show`, reports and the console.
 //! Read from its events alone.
 
+#[cfg(test)]
+mod tests;
 mod times;
 
 use onecall_engine::event::{End, Event, Outcome, Status, What};
@@ -23,6 +25,8 @@ pub struct RunHistory {
     pub used: UsedUp,
     /// The tool result, once the run has ended.
     pub result: Option<Value>,
+    /// The end of the run, or the moment it is looked at.
+    pub until: Timestamp,
     pub notes: Vec<String>,
 }
 
@@ -82,8 +86,14 @@ pub struct AttemptHistory {
     pub outcome: Option<Outcome>,
 }
 
-/// Reads a stored run.
+/// Reads a stored run as it stood after its last event.
 pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
+    at(stored, stored.summary.updated)
+}
+
+/// Reads a stored run as it stands at a time: what has not ended lasts until then.
+pub fn at(stored: &StoredRun, now: Timestamp) -> Result<RunHistory, ReadPlanError> {
+    let until = stored.summary.ended.unwrap_or(now);
     let state = crate::tend::fold(&stored.summary.id, stored)?;
     let mut steps: Vec<StepHistory> = (0_u32..)
         .zip(state.plan.workflow.step_names())
@@ -93,7 +103,7 @@ pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
     for event in &stored.events {
         add(&mut steps, &mut notes, event);
     }
-    times::fill(&mut steps, &stored.summary);
+    times::fill(&mut steps, &stored.summary, until);
     let result = state
         .end
         .as_ref()
@@ -109,6 +119,7 @@ pub fn of(stored: &StoredRun) -> Result<RunHistory, ReadPlanError> {
             tokens: state.spent.tokens,
         },
         result,
+        until,
         notes,
     })
 }

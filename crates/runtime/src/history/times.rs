@@ -37,8 +37,7 @@ impl Spent {
     }
 }
 
-pub(super) fn fill(steps: &mut [StepHistory], summary: &Summary) {
-    let now = summary.ended.unwrap_or(summary.updated);
+pub(super) fn fill(steps: &mut [StepHistory], summary: &Summary, now: Timestamp) {
     let ends: BTreeMap<String, Option<Timestamp>> = steps
         .iter()
         .map(|step| (step.name.clone(), step.ended))

@@ -52,7 +52,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         print::out(serde_json::to_string_pretty(&runs)?);
     } else {
         for run in &runs {
-            print::out(line(run));
+            print::out(line(run, now()));
         }
     }
     if runs.is_empty() {
@@ -101,8 +101,9 @@ fn moment(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
     })
 }
 
-fn line(run: &Summary) -> String {
-    let end = run.ended.unwrap_or(run.updated);
+/// What has not ended lasts until now: a run that waits may not have done anything for days.
+fn line(run: &Summary, now: Timestamp) -> String {
+    let end = run.ended.unwrap_or(now);
     let failure = run.failure.as_deref().unwrap_or("");
     let labels = run.labels.iter();
     let labels = labels.map(|(key, value)| format!("  {key}={value}"));
@@ -122,6 +123,17 @@ fn line(run: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onecall_engine::identity::RunId;
+
+    #[test]
+    fn what_has_not_ended_lasts_until_now() {
+        let at = Timestamp::from_millis;
+        let mut run = Summary::new(RunId::new("r1"), "w", at(1_000));
+        run.phase = Phase::Waiting;
+        assert!(line(&run, at(7_000)).contains(" 6000 ms  w"));
+        run.ended = Some(at(3_000));
+        assert!(line(&run, at(7_000)).contains(" 2000 ms  w"));
+    }
 
     #[test]
     fn times_are_so_long_ago_or_dates() {

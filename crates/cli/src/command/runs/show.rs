@@ -11,8 +11,9 @@ use crate::print;
 use crate::progress::duration;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Filter, Journal, Summary};
+use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::history::{self, AttemptHistory, RunHistory, StepHistory, UsedUp};
+use onecall_runtime::now;
 use serde_json::Value;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
@@ -21,7 +22,7 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     if args.events {
         return show_events(&stored.events, args.json);
     }
-    let history = history::of(&stored)?;
+    let history = history::at(&stored, now())?;
     if args.json {
         print::out(serde_json::to_string_pretty(&history)?);
         return Ok(Exit::Ok);
@@ -67,13 +68,12 @@ async fn repeats(journal: &dyn Journal, run: &RunId) -> anyhow::Result<Vec<Summa
 
 fn lines(history: &RunHistory, repeats: &[Summary]) -> Vec<String> {
     let summary = &history.summary;
-    let end = summary.ended.unwrap_or(summary.updated);
     let mut lines = vec![
         format!("run      {}", summary.id),
         format!("workflow {}", summary.workflow),
         format!("state    {}", summary.phase.as_str()),
         format!("started  {}", summary.created.to_rfc3339()),
-        format!("took     {}", duration(end.since(summary.created))),
+        format!("took     {}", took(history)),
         format!("used     {}", used(&history.used)),
     ];
     let labels = summary.labels.iter();
@@ -97,6 +97,20 @@ fn lines(history: &RunHistory, repeats: &[Summary]) -> Vec<String> {
     }
     lines.extend(history.notes.iter().map(|note| format!("note     {note}")));
     lines
+}
+
+/// How long it took, or has taken so far and since when nothing has happened.
+fn took(history: &RunHistory) -> String {
+    let summary = &history.summary;
+    let whole = duration(history.until.since(summary.created));
+    match summary.phase {
+        Phase::Waiting | Phase::Held => {
+            let since = summary.updated.to_rfc3339();
+            format!("{whole} so far, {} since {since}", summary.phase.as_str())
+        }
+        Phase::Running => format!("{whole} so far"),
+        Phase::Completed | Phase::Failed | Phase::TimedOut | Phase::Cancelled => whole,
+    }
 }
 
 /// Calls, and what they reported to have cost, where any did.

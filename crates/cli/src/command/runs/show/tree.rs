@@ -15,14 +15,13 @@ const TIMELINE_WIDTH: usize = 32;
 
 pub(super) fn lines(history: &RunHistory) -> Vec<String> {
     let summary = &history.summary;
-    let end = summary.ended.unwrap_or(summary.updated);
     let mut rows = Vec::new();
     let tree = Tree::of(history);
     tree.grow(None, &mut Vec::new(), &mut rows);
     let width = rows.iter().map(Row::width).max().unwrap_or(0);
     let scale = Scale {
         from: summary.created,
-        took: end.since(summary.created),
+        took: history.until.since(summary.created),
     };
     rows.into_iter()
         .flat_map(|row| row.lines(width, &scale))

@@ -239,6 +239,17 @@ impl Outcome {
     }
 }
 
+impl std::fmt::Display for Lost {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Crash => "the process that made the call died",
+            Self::Connection { reason } => reason,
+            Self::Deadline => "the time of the step was over",
+            Self::Cancelled => "the run was ended meanwhile",
+        })
+    }
+}
+
 /// How an answer was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

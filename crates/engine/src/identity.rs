@@ -95,6 +95,14 @@ impl Slot {
         Self { step, item: None }
     }
 
+    /// As people write it: `step`, or `step[3]` for an item of a loop.
+    pub fn named(self, step: &str) -> String {
+        match self.item {
+            Some(item) => format!("{step}[{item}]"),
+            None => step.to_owned(),
+        }
+    }
+
     pub fn attempt(self, attempt: u32) -> CallId {
         CallId {
             step: self.step,

@@ -5,7 +5,7 @@
 mod tests;
 mod times;
 
-use onecall_engine::event::{End, Event, Outcome, Status, What};
+use onecall_engine::event::{End, Event, Outcome, Resolution, Status, What};
 use onecall_engine::failure::Failure;
 use onecall_engine::identity::{CallId, Timestamp};
 use onecall_engine::journal::{StoredRun, Summary};
@@ -209,8 +209,15 @@ fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {
         What::Note { text } => notes.push(text.clone()),
         What::CancelAsked { reason } => notes.push(format!("cancel asked: {reason}")),
         What::AnswerRefused { reason, .. } => notes.push(format!("answer refused: {reason}")),
-        What::HeldResolved { resolution, .. } => {
-            notes.push(format!("held call resolved: {resolution:?}"));
+        What::HeldResolved { slot, resolution } => {
+            let step = steps.get(slot.step as usize);
+            let name = slot.named(step.map_or("", |step| &step.name));
+            let what = match resolution {
+                Resolution::Retry => "was made again",
+                Resolution::Result(_) => "was given its result",
+                Resolution::Fail => "was given up",
+            };
+            notes.push(format!("the held call of `{name}` {what} by a person"));
         }
         What::StepEnded { .. }
         | What::RunStarted { .. }

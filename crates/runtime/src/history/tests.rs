@@ -89,6 +89,27 @@ fn stored(events: Vec<What>) -> StoredRun {
 }
 
 #[test]
+fn what_people_decided_is_told_in_words() {
+    let mut events = lost();
+    for (item, resolution) in [
+        (0, Resolution::Retry),
+        (1, Resolution::Result(json!({ "n": 1 }))),
+    ] {
+        let slot = slot(item);
+        events.push(What::HeldResolved { slot, resolution });
+    }
+    events.push(sent(0, 1));
+    let history = of(&stored(events)).unwrap();
+    assert_eq!(
+        history.notes,
+        [
+            "the held call of `l[0]` was made again by a person",
+            "the held call of `l[1]` was given its result by a person"
+        ]
+    );
+}
+
+#[test]
 fn what_has_not_ended_lasts_until_it_is_looked_at() {
     let later = Timestamp::from_millis(61_000);
     let history = at(&stored(lost()), later).unwrap();

@@ -157,7 +157,7 @@ fn attempt_line(attempt: &AttemptHistory, from: Timestamp) -> String {
         Some(Outcome::Returned(_)) => "returned".to_owned(),
         Some(Outcome::Failed { failure, .. }) => format!("failed: {}", failure.code),
         Some(Outcome::Asks(_)) => "asked a question".to_owned(),
-        Some(Outcome::Unknown(lost)) => format!("unknown outcome: {lost:?}"),
+        Some(Outcome::Unknown(lost)) => format!("unknown outcome: {lost}"),
     };
     format!(
         "attempt {}{item} at {start}, {end}, {outcome}, key {}",

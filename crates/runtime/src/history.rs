@@ -30,7 +30,8 @@ pub struct RunHistory {
     pub notes: Vec<String>,
 }
 
-/// What a run has used up, by the events of its calls.
+/// What a run has used up, by the events of its calls. Every call counts that was sent; one that died with its process
+/// and was made again counts twice here, and once against a budget.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct UsedUp {
     pub calls: u64,
@@ -112,12 +113,12 @@ pub fn at(stored: &StoredRun, now: Timestamp) -> Result<RunHistory, ReadPlanErro
         summary: stored.summary.clone(),
         plan: stored.plan_hash.clone(),
         input: Value::clone(&state.input),
-        steps,
         used: UsedUp {
-            calls: state.calls_made,
+            calls: steps.iter().map(|step| step.attempts.len() as u64).sum(),
             cost_usd: state.spent.cost.as_usd(),
             tokens: state.spent.tokens,
         },
+        steps,
         result,
         until,
         notes,

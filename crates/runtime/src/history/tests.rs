@@ -89,7 +89,7 @@ fn stored(events: Vec<What>) -> StoredRun {
 }
 
 #[test]
-fn what_people_decided_is_told_in_words() {
+fn what_people_decided_is_told_in_words_and_every_call_counts() {
     let mut events = lost();
     for (item, resolution) in [
         (0, Resolution::Retry),
@@ -107,6 +107,7 @@ fn what_people_decided_is_told_in_words() {
             "the held call of `l[1]` was given its result by a person"
         ]
     );
+    assert_eq!(history.used.calls, 3);
 }
 
 #[test]

@@ -38,6 +38,9 @@ pub(crate) const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Limit: runs that are named where the beginning of an id fits several.
 pub(crate) const MATCHES_SHOWN_MAX: usize = 10;
 
+/// Limit: held items of a loop that are named.
+pub(crate) const HELD_SHOWN_MAX: usize = 10;
+
 /// Limit: characters of a value on one line.
 pub(crate) const VALUE_CHARACTERS_MAX: usize = 160;
 

@@ -111,7 +111,8 @@ impl Lines {
                 step, message, url, ..
             } => question(name(*step), message, url.as_deref()),
             What::Held { slot, reason } => {
-                print::err(format!("  ! {} is held: {reason}", name(slot.step)));
+                let held = slot.named(name(slot.step));
+                print::err(format!("  ! {held} is held: {reason}"));
             }
             What::RunStarted { .. }
             | What::RunEnded { .. }

@@ -5,11 +5,12 @@
 mod tests;
 mod times;
 
+use crate::limits;
 use onecall_engine::event::{End, Event, Outcome, Resolution, Status, What};
 use onecall_engine::failure::Failure;
-use onecall_engine::identity::{CallId, Timestamp};
+use onecall_engine::identity::{CallId, Slot, Timestamp};
 use onecall_engine::journal::{StoredRun, Summary};
-use onecall_engine::state::{Loop, State};
+use onecall_engine::state::State;
 use onecall_workflow::stored::ReadPlanError;
 use serde::Serialize;
 use serde_json::Value;
@@ -73,6 +74,8 @@ pub struct ItemHistory {
     pub ended: Option<Timestamp>,
     pub spent: Spent,
     pub failure: Option<Failure>,
+    /// Why it is held.
+    pub reason: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -128,17 +131,12 @@ pub fn at(stored: &StoredRun, now: Timestamp) -> Result<RunHistory, ReadPlanErro
 fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
     let step = state.step(index);
     let question = state.questions.get(&index);
-    let held = state
-        .held
-        .iter()
-        .find(|(slot, _)| slot.step == index)
-        .map(|(_, held)| &held.reason);
     let waiting = question
         .map(|question| {
             let url = question.url.as_ref().map(|url| format!(" {url}"));
             format!("asks: {}{}", question.message, url.unwrap_or_default())
         })
-        .or_else(|| held.map(|reason| format!("held: {reason}")));
+        .or_else(|| held(state, index, name));
     let needs = state.plan.step(index as usize).needs.iter();
     StepHistory {
         name: name.to_owned(),
@@ -148,7 +146,7 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
         ended: step.ended,
         spent: Spent::default(),
         attempts: Vec::new(),
-        items: step.each.iter().flat_map(items).collect(),
+        items: items(state, index),
         output: step.output.get().cloned(),
         defaulted: step.defaulted,
         kept: false,
@@ -157,14 +155,39 @@ fn step_history(state: &State, index: u32, name: &str) -> StepHistory {
     }
 }
 
-fn items(each: &Loop) -> impl Iterator<Item = ItemHistory> + '_ {
-    each.states.iter().map(|item| ItemHistory {
-        status: item.status.0,
-        started: None,
-        ended: None,
-        spent: Spent::default(),
-        failure: item.failure.clone(),
-    })
+/// Why a step is held; of a loop, which items are, by the names that `runs answer` takes.
+fn held(state: &State, index: u32, name: &str) -> Option<String> {
+    let held = state.held.iter().filter(|(slot, _)| slot.step == index);
+    let (items, whole): (Vec<_>, Vec<_>) = held.partition(|(slot, _)| slot.item.is_some());
+    if let Some((_, held)) = whole.first() {
+        return Some(format!("held: {}", held.reason));
+    }
+    let names = items.iter().map(|(slot, _)| slot.named(name));
+    let names: Vec<String> = names.take(limits::HELD_SHOWN_MAX).collect();
+    let more = items.len() - names.len();
+    let more = (more > 0).then(|| format!(" and {more} more"));
+    (!names.is_empty()).then(|| format!("held: {}{}", names.join(", "), more.unwrap_or_default()))
+}
+
+fn items(state: &State, step: u32) -> Vec<ItemHistory> {
+    let each = state.step(step).each.iter();
+    let states = each.flat_map(|each| &each.states);
+    let items = (0_u32..).zip(states).map(|(index, item)| {
+        let slot = Slot {
+            step,
+            item: Some(index),
+        };
+        let held = state.held.get(&slot);
+        ItemHistory {
+            status: item.status.0,
+            started: None,
+            ended: None,
+            spent: Spent::default(),
+            failure: item.failure.clone(),
+            reason: held.map(|held| format!("held: {}", held.reason)),
+        }
+    });
+    items.collect()
 }
 
 fn add(steps: &mut [StepHistory], notes: &mut Vec<String>, event: &Event) {

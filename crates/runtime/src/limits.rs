@@ -48,3 +48,6 @@ pub(crate) const QUESTIONS_MAX: usize = 8;
 
 /// Limit: open runs that are counted for operators.
 pub(crate) const RUNS_COUNTED_MAX: usize = 10_000;
+
+/// Limit: held items of a loop that are named.
+pub(crate) const HELD_SHOWN_MAX: usize = 20;

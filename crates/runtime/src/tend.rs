@@ -122,6 +122,10 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
         None if runtime.inner.resumes && is_ours(runtime, &command.run).await? => {
             take_over(runtime, &command.run, vec![command.what]).await
         }
+        // What ends a run calls nothing, so it takes no backend of the run's own.
+        None if runtime.inner.resumes && matches!(command.what, Order::Cancel { .. }) => {
+            take_over(runtime, &command.run, vec![command.what]).await
+        }
         None => tell_again(runtime, command).await,
     }
 }

@@ -1,6 +1,7 @@
 //! `onecall runs`: what the store knows, and messages to runs through their inbox.
 
 mod answer;
+mod cancel;
 mod carry;
 pub(crate) mod diff;
 pub(crate) mod list;
@@ -8,13 +9,13 @@ pub(crate) mod retry;
 mod show;
 mod watch;
 
-use crate::args::{RunsCancelArgs, RunsCommand, RunsStoreArgs};
+use crate::args::{RunsCommand, RunsStoreArgs};
 use crate::exit::{Exit, Nothing, usage};
 use crate::limits::MATCHES_SHOWN_MAX;
-use crate::{print, wire};
+use crate::wire;
 use anyhow::Context;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Command, Filter, Journal, Order, StoredRun, Summary};
+use onecall_engine::journal::{Filter, Journal, StoredRun, Summary};
 use onecall_runtime::sensitive::masked;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
         RunsCommand::List(args) => list::run(args).await,
         RunsCommand::Show(args) => show::run(args).await,
         RunsCommand::Answer(args) => answer::run(args).await,
-        RunsCommand::Cancel(args) => cancel(args).await,
+        RunsCommand::Cancel(args) => cancel::run(args).await,
         RunsCommand::Watch(args) => watch::run(args).await,
         RunsCommand::Export(args) => carry::export(args).await,
         RunsCommand::Import(args) => carry::import(args).await,
@@ -87,20 +88,4 @@ async fn load(journal: &dyn Journal, word: &str) -> anyhow::Result<StoredRun> {
     let run = find(journal, word).await?;
     let stored = journal.load(&run).await?;
     stored.with_context(|| format!("run `{run}` is gone"))
-}
-
-async fn cancel(args: RunsCancelArgs) -> anyhow::Result<Exit> {
-    let journal = open(&args.store)?;
-    let run = find(&*journal, &args.run).await?;
-    let what = Order::Cancel {
-        reason: args.reason,
-    };
-    journal
-        .tell(Command {
-            run: run.clone(),
-            what,
-        })
-        .await?;
-    print::out(format!("told run {run}"));
-    Ok(Exit::Ok)
 }

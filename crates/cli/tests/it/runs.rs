@@ -56,6 +56,7 @@ fn a_question_outlives_the_process_that_asked_it() {
     );
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(told.out.contains("no server on this store"), "{told:?}");
+    assert!(told.out.contains("demo: stdio "), "{told:?}");
     let (_server, _) = serve(home.path(), &[file]);
     let shown = until("the end of the run", || {
         let shown: Value = run(home.path(), &["runs", "show", "last", "--json"]).json();
@@ -181,6 +182,34 @@ fn a_server_tells_an_interrupt_from_an_orderly_end() {
     let (mut running, _) = serve(home.path(), &["examples/hello", "--ephemeral"]);
     running.terminate();
     assert_eq!(running.wait(), Some(0));
+}
+
+#[test]
+fn an_imported_run_is_cancelled_by_a_server_of_other_backends() {
+    let home = tempfile::tempdir().unwrap();
+    let file = composite(home.path(), &asks());
+    assert_eq!(run(home.path(), &["call", &file, "ship"]).code, Some(5));
+    let text = run(home.path(), &["runs", "export", "last"]).out;
+    let exported = home.path().join("run.json");
+    std::fs::write(&exported, text).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let words = ["runs", "import", exported.to_str().unwrap()];
+    let imported = run(other.path(), &words);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    // Its backend has another ledger, so it is not the one that the run was bound to.
+    let (_server, _) = serve(other.path(), &[&composite(other.path(), &asks())]);
+    let told = run(
+        other.path(),
+        &["runs", "answer", "last", "approve", "ok:=true"],
+    );
+    assert!(told.out.contains("with its backends, demo: "), "{told:?}");
+    let told = run(other.path(), &["runs", "cancel", "last"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let listed = until("the end of the run", || {
+        let listed = run(other.path(), &["runs", "list", "--json"]).json();
+        (listed[0]["phase"] != "waiting").then_some(listed)
+    });
+    assert_eq!(listed[0]["phase"], "cancelled", "{listed}");
 }
 
 #[test]

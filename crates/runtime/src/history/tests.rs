@@ -2,7 +2,7 @@
 
 use super::*;
 use onecall_engine::event::Lost;
-use onecall_engine::identity::{RunId, Slot};
+use onecall_engine::identity::RunId;
 use onecall_engine::journal::Phase;
 use onecall_workflow::expression::Expression;
 use onecall_workflow::plan::Plan;
@@ -86,6 +86,15 @@ fn stored(events: Vec<What>) -> StoredRun {
         durability: Durability::Async,
         events: events.into_iter().map(|what| Event { at, what }).collect(),
     }
+}
+
+#[test]
+fn a_held_loop_says_which_items_are_held() {
+    let history = of(&stored(lost())).unwrap();
+    let step = &history.steps[0];
+    assert_eq!(step.reason.as_deref(), Some("held: l[0], l[1]"));
+    let item = &step.items[1];
+    assert_eq!(item.reason.as_deref(), Some("held: nobody knows"));
 }
 
 #[test]

@@ -3,14 +3,16 @@
 
 use super::{load, open};
 use crate::args::RunsAnswerArgs;
-use crate::exit::Exit;
-use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK};
+use crate::exit::{Exit, usage};
+use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK, HELD_SHOWN_MAX};
 use crate::{print, values};
 use anyhow::{Context, anyhow, bail};
 use onecall_engine::event::{AnswerAction, Resolution, What};
 use onecall_engine::identity::{RunId, Slot};
-use onecall_engine::journal::{Command, Journal, Order};
+use onecall_engine::journal::{Command, Journal, Order, StoredRun};
+use onecall_engine::state::State;
 use onecall_runtime::sensitive::masked;
+use onecall_workflow::stored::read_plan;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -27,6 +29,12 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
     let slot = Slot { step, item };
     let is_held = state.held.contains_key(&slot);
     let is_decision = args.retry || args.fail || args.result.is_some();
+    if !is_held && let Some(held) = held_beside(&state, slot) {
+        return Err(usage(format!(
+            "`{}` is not held; of step `{name}` these are: {held}",
+            args.step
+        )));
+    }
     if is_decision != is_held {
         if is_held {
             bail!("step `{name}` is held; answer with --retry, --result JSON or --fail");
@@ -82,9 +90,12 @@ async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Resu
             bail!("run `{run}` has ended, and nothing came of the answer");
         }
         if Instant::now() >= until {
+            let with = backends(&stored);
+            let with = with.map(|backends| format!(" with its backends, {backends}"));
             print::out(format!(
                 "kept for run {run}: no server on this store has taken it; \
-                 it is taken once one is started (`onecall serve`)"
+                 it is taken once one is started (`onecall serve`){}",
+                with.unwrap_or_default()
             ));
             return Ok(Exit::Ok);
         }
@@ -115,6 +126,22 @@ fn verdict(what: &What, told: &Told) -> Option<anyhow::Result<()>> {
         What::HeldResolved { slot: own, .. } if own == slot => Some(Ok(())),
         _ => None,
     }
+}
+
+/// The slots of the same step that are held, where a step of that name asks nothing.
+fn held_beside(state: &State, slot: Slot) -> Option<String> {
+    if state.questions.contains_key(&slot.step) {
+        return None;
+    }
+    let name = state.step_name(slot.step);
+    let held = state.held.keys().filter(|held| held.step == slot.step);
+    let mut names: Vec<String> = held.map(|held| format!("`{}`", held.named(name))).collect();
+    if names.len() > HELD_SHOWN_MAX {
+        let more = names.len() - HELD_SHOWN_MAX;
+        names.truncate(HELD_SHOWN_MAX);
+        names.push(format!("{more} more"));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// `step[3]` names one item of a loop.
@@ -158,4 +185,45 @@ fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
         action,
         content,
     })
+}
+
+/// The backends that the run was bound to, and how each is reached: `demo: http http://127.0.0.1:5690/mcp`.
+fn backends(stored: &StoredRun) -> Option<String> {
+    let plan = read_plan(&stored.plan).ok()?;
+    let named = plan.backends.iter();
+    let named: Vec<String> = named.map(|(name, how)| format!("{name}: {how}")).collect();
+    (!named.is_empty()).then(|| named.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecall_engine::event::{Event, What};
+    use onecall_engine::evolve::evolve;
+    use onecall_engine::identity::Timestamp;
+    use onecall_workflow::plan::Plan;
+    use onecall_workflow::step::{Action, Call, Step};
+    use onecall_workflow::workflow::Workflow;
+    use std::sync::Arc;
+
+    #[test]
+    fn whoever_names_a_loop_is_told_which_items_are_held() {
+        let steps = vec![Step::plain("l", Action::Call(Call::plain("b.t")))];
+        let plan = Plan::plain(Workflow::plain("w", steps), vec![None]);
+        let mut state = State::new(RunId::new("r"), Arc::new(plan));
+        assert_eq!(held_beside(&state, Slot::of_step(0)), None);
+        for item in 0..12 {
+            let slot = Slot {
+                step: 0,
+                item: Some(item),
+            };
+            let reason = "lost".to_owned();
+            let what = What::Held { slot, reason };
+            let at = Timestamp::default();
+            evolve(&mut state, &Event { at, what });
+        }
+        let held = held_beside(&state, Slot::of_step(0)).unwrap();
+        assert!(held.starts_with("`l[0]`, `l[1]`, "), "{held}");
+        assert!(held.ends_with("`l[9]`, 2 more"), "{held}");
+    }
 }

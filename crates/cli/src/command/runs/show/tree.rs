@@ -146,7 +146,7 @@ impl<'a> Row<'a> {
                 let attempts = step.attempts.iter().filter(|attempt| own(attempt.item));
                 let bar = scale.bar(item.started, item.ended);
                 let columns = columns(item.status, attempts.count(), item.spent, &bar);
-                (columns, Vec::new())
+                (columns, item.reason.iter().cloned().collect())
             }
         };
         let first = format!("{}{name:<room$}  {columns}", self.branch);

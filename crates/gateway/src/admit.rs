@@ -225,17 +225,15 @@ pub(crate) async fn message(
     let answering = intake.shared.answering.token();
     let mut place = None;
     let response = admitted(&intake, request, &mut place, next).await;
-    drop(answering);
-    counted(&intake, response, place)
+    counted(response, answering, place)
 }
 
 /// An answer that counts as being given until its last byte is on its way.
 pub(crate) fn counted(
-    intake: &Intake,
     response: Response,
+    answering: TaskTrackerToken,
     place: Option<OwnedSemaphorePermit>,
 ) -> Response {
-    let answering = intake.shared.answering.token();
     response.map(|body| {
         Body::new(Answering {
             body,

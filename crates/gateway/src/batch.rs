@@ -40,11 +40,11 @@ pub(crate) fn messages(
         let text = format!("the batch has more than {BATCH_MAX} messages");
         return Err(invalid(&text));
     }
-    let opens = |message: &Box<RawValue>| {
+    let opens = |message: &RawValue| {
         let parsed = parse(message.get().as_bytes());
         matches!(parsed, Ok(Incoming::Request { method, .. }) if method == method::INITIALIZE)
     };
-    if messages.iter().any(opens) {
+    if messages.iter().any(|message| opens(message)) {
         return Err(invalid("`initialize` cannot be part of a batch"));
     }
     Ok(messages)
@@ -64,7 +64,8 @@ pub(crate) async fn answer(intake: &Intake, parts: Parts, bytes: &Bytes, next: N
         let mut place = None;
         let response = single(intake, parts.clone(), body, &mut place, next.clone()).await;
         if response.status() != StatusCode::ACCEPTED {
-            answers.push(stream(counted(intake, response, place)).await);
+            let answering = intake.shared.answering.token();
+            answers.push(stream(counted(response, answering, place)).await);
         }
     }
     if answers.is_empty() {

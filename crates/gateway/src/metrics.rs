@@ -2,11 +2,12 @@
 //! Prometheus. Counting is a lookup and a few additions; whatever costs more is done when somebody scrapes.
 
 use crate::answer::Answer;
-use crate::limits::TOOLS_COUNTED_MAX;
+use crate::limits::{NAME_LOGGED_MAX, TOOLS_COUNTED_MAX};
 use crate::server::Shared;
 use axum::extract::State;
 use http::header::CONTENT_TYPE;
 use onecall_mcp::RpcError;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+enum Outcome {
     Completed,
     Failed,
     /// It was answered with a handle: its run goes on, or waits for a person.
@@ -36,7 +37,7 @@ impl Outcome {
         Self::Refused,
     ];
 
-    pub(crate) fn of(called: &Result<Answer, RpcError>) -> Self {
+    fn of(called: &Result<Answer, RpcError>) -> Self {
         match called {
             Err(_) => Self::Refused,
             Ok(answer) if answer.is_of_type("input_required") => Self::Asked,
@@ -47,7 +48,7 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -94,7 +95,7 @@ impl Drop for Counting<'_> {
 
 impl Counting<'_> {
     /// Counts the end of the call. `tool`: the name it is published under, where it is.
-    pub(crate) fn ended(self, tool: Option<&str>, outcome: Outcome) -> Duration {
+    fn ended(self, tool: Option<&str>, outcome: Outcome) -> Duration {
         let lasted = self.since.elapsed();
         let add = |count: &AtomicU64, more| count.fetch_add(more, Ordering::Relaxed);
         add(&self.counts.outcomes[outcome as usize], 1);
@@ -134,6 +135,36 @@ impl Counts {
         }
         let counts = tools.entry(tool.to_owned()).or_default();
         Some(Arc::clone(counts))
+    }
+}
+
+/// A tool that is called, under its published name where it has one.
+pub(crate) struct Tool {
+    published: Option<String>,
+    /// As the client wrote it.
+    given: String,
+}
+
+impl Tool {
+    pub(crate) fn of(shared: &Shared, params: &Value) -> Self {
+        let given = params.get("name").and_then(Value::as_str);
+        let given = given.unwrap_or_default();
+        let published = shared.runtime.published();
+        let published = published.borrow();
+        Self {
+            published: published.find(given).map(|tool| tool.name.clone()),
+            given: given.chars().take(NAME_LOGGED_MAX).collect(),
+        }
+    }
+
+    /// Counts and logs the end of a call of it.
+    pub(crate) fn note(&self, counting: Counting<'_>, called: &Result<Answer, RpcError>) {
+        let outcome = Outcome::of(called);
+        let lasted = counting.ended(self.published.as_deref(), outcome);
+        let millis = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
+        let (tool, outcome) = (self.given.as_str(), outcome.as_str());
+        let code = called.as_ref().err().map(|error| error.code);
+        tracing::debug!(tool, outcome, code, ms = millis, "a call was answered");
     }
 }
 

@@ -6,10 +6,9 @@ use crate::auth::{Access, Principal};
 use crate::call::Caller;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
-use crate::limits::NAME_LOGGED_MAX;
 use crate::listen::{self, TaskIds, Watching};
 use crate::logging::Level;
-use crate::metrics::{Counting, Counts, Outcome};
+use crate::metrics::{Counts, Tool};
 use crate::raw::{Content, RawRequest};
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
@@ -315,35 +314,6 @@ pub(crate) async fn answered(
             let told = Box::pin(offers::answer(shared, name, params, caller)).await;
             told.map(Answer::Ours)
         }
-    }
-}
-
-/// A tool that is called, under its published name where it has one.
-struct Tool {
-    published: Option<String>,
-    /// As the client wrote it.
-    given: String,
-}
-
-impl Tool {
-    fn of(shared: &Shared, params: &Value) -> Self {
-        let given = params.get("name").and_then(Value::as_str);
-        let given = given.unwrap_or_default();
-        let published = shared.runtime.published();
-        let published = published.borrow();
-        Self {
-            published: published.find(given).map(|tool| tool.name.clone()),
-            given: given.chars().take(NAME_LOGGED_MAX).collect(),
-        }
-    }
-
-    fn note(&self, counting: Counting<'_>, called: &Result<Answer, RpcError>) {
-        let outcome = Outcome::of(called);
-        let lasted = counting.ended(self.published.as_deref(), outcome);
-        let millis = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
-        let (tool, outcome) = (self.given.as_str(), outcome.as_str());
-        let code = called.as_ref().err().map(|error| error.code);
-        tracing::debug!(tool, outcome, code, ms = millis, "a call was answered");
     }
 }
 

@@ -6,7 +6,7 @@ use http::StatusCode;
 use onecall_engine::journal::Phase;
 use serde_json::{Value, json};
 
-fn request(id: i64, method: &str, params: Value) -> Value {
+fn request(id: i64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
@@ -16,10 +16,10 @@ async fn each_message_of_a_batch_is_answered() {
     let mut client = Http::new(world.address);
     client.initialize("2025-03-26", json!({})).await;
     let batch = json!([
-        request(11, "tools/list", json!({})),
+        request(11, "tools/list", &json!({})),
         { "jsonrpc": "2.0", "method": "notifications/initialized" },
-        request(12, "tools/call", json!({ "name": "three" })),
-        request(13, "no/such/method", json!({})),
+        request(12, "tools/call", &json!({ "name": "three" })),
+        request(13, "no/such/method", &json!({})),
         { "jsonrpc": "1.0", "id": 14, "method": "ping" },
     ]);
     let answer = client.post(&client.session_headers(), &batch).await;
@@ -43,8 +43,8 @@ async fn each_message_of_a_batch_is_answered() {
     assert_eq!(answer.status, StatusCode::ACCEPTED);
 
     let cancelled = json!([
-        request(21, "tools/call", json!({ "name": "endless" })),
-        request(22, "tools/call", json!({ "name": "nothing" })),
+        request(21, "tools/call", &json!({ "name": "endless" })),
+        request(22, "tools/call", &json!({ "name": "nothing" })),
     ]);
     let answer = client.post(&client.session_headers(), &cancelled).await;
     world.newest_comes_to("endless", Phase::Running).await;
@@ -62,13 +62,13 @@ async fn batches_that_may_not_be_are_refused_in_words() {
     let mut old = Http::new(world.address);
     old.initialize("2025-03-26", json!({})).await;
     let many: Vec<Value> = (0..101)
-        .map(|number| request(number, "ping", json!({})))
+        .map(|number| request(number, "ping", &json!({})))
         .collect();
     let cases = [
         (json!([]), "the batch is empty"),
         (json!(many), "more than 100 messages"),
         (
-            json!([request(1, "initialize", json!({}))]),
+            json!([request(1, "initialize", &json!({}))]),
             "`initialize` cannot be part of a batch",
         ),
     ];
@@ -82,7 +82,7 @@ async fn batches_that_may_not_be_are_refused_in_words() {
     for revision in ["2025-06-18", "2025-11-25"] {
         let mut client = Http::new(world.address);
         client.initialize(revision, json!({})).await;
-        let batch = json!([request(1, "ping", json!({}))]);
+        let batch = json!([request(1, "ping", &json!({}))]);
         let mut refused = client.post(&client.session_headers(), &batch).await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST);
         let told = refused.response().await;

@@ -12,7 +12,7 @@ use crate::files::FileArgs;
 use crate::token::TokenArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onecall_config::environment;
-use onecall_config::settings::Reach;
+use onecall_config::reach::Reach;
 use std::path::PathBuf;
 
 /// Many tools, one call: publish workflows over MCP tools as tools of their own.

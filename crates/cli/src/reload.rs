@@ -3,7 +3,8 @@
 use crate::wire::Loaded;
 use crate::{access, print};
 use anyhow::bail;
-use onecall_config::settings::{Limits, Reach, Server, Settings};
+use onecall_config::reach::Reach;
+use onecall_config::settings::{Limits, Server, Settings};
 use onecall_gateway::Mount;
 use onecall_runtime::sources::Stamp;
 use onecall_source::render;

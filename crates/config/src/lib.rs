@@ -13,7 +13,7 @@ mod limits;
 mod mcp_servers;
 mod onecall;
 mod portability;
-mod reach;
+pub mod reach;
 mod read;
 mod resources;
 pub mod schema;

@@ -2,8 +2,8 @@
 
 use crate::backend::Reader;
 use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
-use crate::reach;
-use crate::settings::{Access, Backend, Compositions, Expose, Limits, Reach};
+use crate::reach::{self, Reach};
+use crate::settings::{Access, Backend, Compositions, Expose, Limits};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::GoOptions;

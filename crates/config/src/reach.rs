@@ -1,7 +1,17 @@
 //! `server` of `onecall.yaml`: by which names clients reach the server, and from which web pages.
 
-use crate::settings::Reach;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes};
+
+/// By which names clients reach a server, and from which web pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where it is found, without `/mcp`.
+    pub url: Option<String>,
+    /// Further names that the `Host` header may hold.
+    pub hosts: Vec<String>,
+    /// Further values of the `Origin` header.
+    pub origins: Vec<String>,
+}
 
 pub(crate) fn read(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Reach {
     let url = fields.optional_string("url", diagnostics);

@@ -4,10 +4,11 @@ use crate::access;
 use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
+use crate::reach::Reach;
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Access, Backend, Compositions, Limits, Reach, Server, Settings};
+use crate::settings::{Access, Backend, Compositions, Limits, Server, Settings};
 use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;

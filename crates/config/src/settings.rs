@@ -1,6 +1,7 @@
 //! Configuration as used: complete and checked. How each file writes it is left to the modules that read them.
 
 use crate::limits::TOKEN_BYTES_MIN;
+use crate::reach::Reach;
 use onecall_source::{Place, Text};
 use onecall_workflow::draft::{Built, Draft};
 use onecall_workflow::lock::Lock;
@@ -58,17 +59,6 @@ impl Settings {
     pub fn beside(&self) -> impl Iterator<Item = &Workflow> {
         self.unpublished.iter().chain(&self.compositions)
     }
-}
-
-/// By which names clients reach a server, and from which web pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// Where it is found, without `/mcp`.
-    pub url: Option<String>,
-    /// Further names that the `Host` header may hold.
-    pub hosts: Vec<String>,
-    /// Further values of the `Origin` header.
-    pub origins: Vec<String>,
 }
 
 /// Limits that the configuration changes; each crate has its own number for what is absent.

@@ -9,8 +9,8 @@ use crate::{access, demo_files, print, reload, signals, wire, withheld};
 use anyhow::{Context, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{
-    Access, HttpOptions, Mount, RESERVED_PATHS, RESULT_TOOL, StdioOptions, is_result_tool_listed,
-    serve_http, serve_stdio,
+    Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
+    is_result_tool_listed, serve_http, serve_stdio,
 };
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
@@ -70,34 +70,16 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     tokio::spawn(reload::follow(followed, load, stop.clone()));
     // Over HTTP what is withheld from the start is among what is announced.
     withheld::follow(&mounts, args.stdio, &stop);
-    let version = env!("CARGO_PKG_VERSION").to_owned();
     // Dropped last: runs go on there after their connections have ended.
     let threads = Threads::start()?;
-    let served = match mounts.as_slice() {
-        [only] if args.stdio => {
-            let mut options = StdioOptions::new(version);
-            wire::limit_stdio(&mut options, &settings);
-            options.store_flag = wire::store_flag(&args.store, &settings);
-            serve_stdio(only.runtime.clone(), options, stop)
-                .await
-                .map(|()| None)
-        }
-        _ => {
-            let mut options = HttpOptions::new(args.host.clone(), args.port, version);
-            options.allow_anonymous = args.allow_anonymous;
-            options.threads = threads.handles();
-            wire::limit(&mut options, &settings);
-            options.store_flag = wire::store_flag(&args.store, &settings);
-            wire::reach(&mut options, &settings, &args);
-            let (told, place) = (mounts.clone(), options.clone());
-            let ready = move |address| {
-                tokio::spawn(announce(told, place, address, origins));
-            };
-            serve_http(mounts.clone(), options, stop, ready)
-                .await
-                .map(Some)
-        }
+    let serving = Serving {
+        args: &args,
+        settings: &settings,
+        mounts: &mounts,
+        origins,
+        stop,
     };
+    let served = serving.serve(&threads).await;
     leave(&mounts, told.get().map_or(GRACE, left_of)).await;
     // Until here whoever comes is told that the server leaves.
     let leaving = served.context("the server stopped")?;
@@ -108,6 +90,48 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     } else {
         Exit::Ok
     })
+}
+
+/// What is served, and how.
+struct Serving<'a> {
+    args: &'a ServeArgs,
+    settings: &'a Settings,
+    mounts: &'a [Mount],
+    origins: Origins,
+    stop: CancellationToken,
+}
+
+impl Serving<'_> {
+    /// Serves until the word to stop. Over HTTP whoever comes afterwards is answered while the result is kept.
+    async fn serve(self, threads: &Threads) -> Result<Option<Leaving>, ServeError> {
+        let Self {
+            args,
+            settings,
+            mounts,
+            origins,
+            stop,
+        } = self;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        if let ([only], true) = (mounts, args.stdio) {
+            let mut options = StdioOptions::new(version);
+            wire::limit_stdio(&mut options, settings);
+            options.store_flag = wire::store_flag(&args.store, settings);
+            serve_stdio(only.runtime.clone(), options, stop).await?;
+            return Ok(None);
+        }
+        let mut options = HttpOptions::new(args.host.clone(), args.port, version);
+        options.allow_anonymous = args.allow_anonymous;
+        options.threads = threads.handles();
+        wire::limit(&mut options, settings);
+        options.store_flag = wire::store_flag(&args.store, settings);
+        wire::reach(&mut options, settings, args);
+        let (told, place) = (mounts.to_vec(), options.clone());
+        let ready = move |address| {
+            tokio::spawn(announce(told, place, address, origins));
+        };
+        let leaving = serve_http(mounts.to_vec(), options, stop, ready).await?;
+        Ok(Some(leaving))
+    }
 }
 
 /// When the word to stop came.

@@ -385,9 +385,10 @@ impl Runtime {
     }
 }
 
+/// What was noticed while merging is told where it is published.
 fn catalog(content: &Content) -> Catalog {
     let lists = content.backends.listed(&content.kept);
-    merged(&lists, &content.catalog_options)
+    onecall_backends::merge(&lists, &content.catalog_options).0
 }
 
 fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {

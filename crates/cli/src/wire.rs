@@ -330,10 +330,15 @@ pub(crate) fn store_flag(args: &StoreArgs, settings: &Settings) -> Option<String
     if args.ephemeral {
         return None;
     }
-    let Some(path) = named_store(args, settings) else {
+    flag_of(named_store(args, settings).as_deref())
+}
+
+/// As `store_flag`, for commands that read no files.
+pub(crate) fn flag_of(store: Option<&Path>) -> Option<String> {
+    let Some(path) = store else {
         return Some(String::new());
     };
-    let path = std::path::absolute(&path).unwrap_or(path);
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = path.display().to_string();
     let quoted = shlex::try_quote(&path).ok()?;
     Some(format!(" --store {quoted}"))

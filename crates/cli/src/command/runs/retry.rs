@@ -3,8 +3,8 @@
 use super::{load, open};
 use crate::args::RunsStoreArgs;
 use crate::exit::Exit;
-use crate::print;
 use crate::progress::sign;
+use crate::{print, wire};
 use clap::Args;
 use onecall_engine::event::Status;
 use onecall_runtime::retry::{Fate, prepare};
@@ -55,7 +55,10 @@ pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
     match new {
         Some(run) => {
             print::out(format!("made run {run}"));
-            print::err("a server on this store takes it up; `onecall runs watch last` follows it");
+            let flag = wire::flag_of(args.store.store.as_deref()).unwrap_or_default();
+            print::err(format!(
+                "a server on this store takes it up; `onecall runs watch {run}{flag}` follows it"
+            ));
         }
         None => print::err("nothing was done; add --yes to make this run"),
     }

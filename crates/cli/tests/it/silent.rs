@@ -1,8 +1,9 @@
 //! A backend that never answers holds up only what needs it, and is named meanwhile.
 
-use crate::support::{Ran, program, run};
+use crate::support::{Ran, Running, onecall, program, run, until};
 use serde_json::json;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Shorter than any command waits for a backend that it needs.
@@ -77,4 +78,34 @@ fn a_slip_of_the_pen_is_warned_of_and_texts_are_read_by_the_schema() {
         told.err.contains("`demo_echo` has no parameter `n`"),
         "{told:?}"
     );
+}
+
+#[test]
+fn a_backend_that_stays_down_is_told_of_once() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mcp.json");
+    let servers = json!({ "mcpServers": { "gone": { "command": "/nowhere/server" } } });
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let path = home.path().join("log.txt");
+    let logs = Stdio::from(std::fs::File::create(&path).unwrap());
+    let level = "warn,onecall_backends=debug";
+    let words = [
+        "serve",
+        file.to_str().unwrap(),
+        "--port",
+        "0",
+        "--ephemeral",
+    ];
+    let words = [&words[..], &["--log-level", level]].concat();
+    let _serving = Running::logging(onecall(home.path(), &words), logs);
+    let told = until("the third attempt", || {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let told = text
+            .lines()
+            .filter(|line| line.contains("a backend is down"));
+        let told: Vec<String> = told.map(str::to_owned).collect();
+        (told.len() > 2).then_some(told)
+    });
+    let warned = told.iter().filter(|line| line.contains("WARN"));
+    assert_eq!(warned.count(), 1, "{told:?}");
 }

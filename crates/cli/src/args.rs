@@ -372,6 +372,7 @@ pub(crate) struct RenderArgs {
     /// A JSON file with the data, or `-` for stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
+    /// The functions and the handling of absent values: those of workflows, or those of Go alone
     #[arg(long, value_enum, default_value_t = RenderMode::Workflow)]
     pub(crate) mode: RenderMode,
     /// Read one JSON object a line and answer one a line
@@ -397,8 +398,9 @@ pub(crate) struct ExplainArgs {
     after_help = "Examples:\n  onecall graph onecall.yaml release\n  onecall graph . --format mermaid"
 )]
 pub(crate) struct GraphArgs {
-    /// A file or directory, and the workflow to draw; all of them if none is named
+    /// A file or directory
     pub(crate) path: PathBuf,
+    /// The workflow to draw; all of them if none is named
     pub(crate) workflow: Option<String>,
     /// How to draw
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]

@@ -18,11 +18,12 @@ pub(crate) fn unknown(key: &str, text: &Text) -> Option<Diagnostic> {
     )
     .label(text.place(), "unknown failure");
     let names = categories.iter().chain(FAILURE_CODES).copied();
-    Some(match suggest(name, names) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => {
+    let help = suggest(name, names).map_or_else(
+        || {
             let categories: Vec<&str> = categories.into_iter().collect();
-            diagnostic.help(format!("the kinds are {}", categories.join(", ")))
-        }
-    })
+            format!("the kinds are {}", categories.join(", "))
+        },
+        |near| format!("did you mean `{near}`?"),
+    );
+    Some(diagnostic.help(help))
 }

@@ -227,6 +227,7 @@ pub const FAILURE_CODES: &[&str] = &[
     "timeout.run",
     "timeout.question",
     "denied.call",
+    "denied.locked",
     "declined.question",
     "declined.remaining",
     "cancelled.question",

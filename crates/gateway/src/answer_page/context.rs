@@ -36,7 +36,8 @@ pub(super) fn who_asks(server: &str, link: &AnswerLink, question: &Asked, ahead:
 fn until(link: &AnswerLink, question: &Asked) -> String {
     let expires = Timestamp::from_micros(link.expires.saturating_mul(1_000_000));
     match question.deadline {
-        Some(deadline) if deadline <= expires => shown(deadline),
+        // The end of a link is counted in whole seconds.
+        Some(deadline) if deadline.as_micros() / 1_000_000 <= link.expires => shown(deadline),
         Some(deadline) => format!(
             "{}; this link can be used until {}",
             shown(deadline),

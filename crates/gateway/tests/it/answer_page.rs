@@ -145,6 +145,9 @@ async fn an_answer_that_does_not_fit_is_asked_again_on_the_same_page() {
     let world = World::serving(configured(COUNTING)).await;
     let mut client = Http::new(world.address);
     let path = page_of(&mut client, json!({ "name": "count" })).await;
+    // The question is open for a day, as its link is.
+    let (_, page) = get(&client, &path).await;
+    assert!(!page.contains("this link can be used until"), "{page}");
     let unfit = "round=0&f.n=9&f.note=why%3F&action=accept";
     // Sent twice, as by a double click: that is one answer.
     for _ in 0..2 {

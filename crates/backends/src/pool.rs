@@ -288,6 +288,12 @@ impl Backends {
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
     }
 
+    /// Whether the other set has the very same backend under this name, with its connections.
+    pub fn shares(&self, other: &Self, name: &BackendName) -> bool {
+        let id = |of: &Self| of.inner.slots.get(name).map(|entry| entry.id);
+        id(self).is_some() && id(self) == id(other)
+    }
+
     /// Every backend with its list: the live one, else the one kept from an earlier process, else
     /// none. What `merge` takes.
     pub fn listed(&self, kept: &BTreeMap<BackendName, Arc<[Tool]>>) -> Vec<Listed> {

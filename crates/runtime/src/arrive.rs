@@ -33,6 +33,16 @@ impl Runtime {
         }
     }
 
+    /// What is published once the backends whose tools nobody knows have had a moment to tell them. One that is known
+    /// from an earlier process is not connected for it.
+    pub async fn known(&self) -> Arc<Published> {
+        let content = self.content();
+        let is_unknown = |name: &BackendName| !content.kept.contains_key(name);
+        let patience = self.inner.first_list_wait;
+        content.backends.settle_some(patience, is_unknown).await;
+        self.published_now()
+    }
+
     /// The backends that this tool still waits for.
     pub fn awaited_for(&self, tool: &str) -> Vec<String> {
         let published = Arc::clone(&self.inner.published.borrow());

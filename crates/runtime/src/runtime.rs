@@ -291,8 +291,12 @@ impl Runtime {
     /// same keep their connections; others have a moment to tell their tools before anything changes.
     pub async fn reload(&self, server: settings::Server) -> Result<(), StartError> {
         let options = backends_options(&server, &self.inner.children);
-        let backends = self.content().backends.renewed(options)?;
-        backends.settle(self.inner.first_list_wait).await;
+        let earlier = self.content();
+        let backends = earlier.backends.renewed(options)?;
+        let is_new = |name: &_| !backends.shares(&earlier.backends, name);
+        let patience = self.inner.first_list_wait;
+        backends.settle_some(patience, is_new).await;
+        drop(earlier);
         let fresh = Content::new(backends.clone(), server, &*self.inner.journal).await;
         let old = self.content();
         let is_shown_alike = old.catalog_options.strategy == fresh.catalog_options.strategy

@@ -217,7 +217,8 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
     for mount in &mounts {
         let Mount { runtime, path, .. } = mount;
         let url = format!("{base}{path}/mcp");
-        let published = runtime.settled().await;
+        // Whoever is kept from an earlier start is connected when it is needed.
+        let published = runtime.known().await;
         has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
         for line in tool_lines(&published, &origins) {
             print::out(line);

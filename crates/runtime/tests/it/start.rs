@@ -90,6 +90,36 @@ async fn the_last_catalog_is_kept_for_the_next_start() {
 }
 
 #[tokio::test]
+async fn a_backend_that_is_known_is_connected_when_it_is_needed() {
+    let store = MemoryStore::new(Retention::default());
+    let (url, _stop) = demo().await;
+    let first = on(&store, &sum(&url)).await;
+    let connects = |runtime: &Runtime| runtime.backends()[0].connects;
+    assert!(first.known().await.find("math_add").is_some());
+    assert_eq!(connects(&first), 1, "once, to learn its list");
+    let key_is_kept = async {
+        let key = format!("catalog/math/http {url}");
+        while first.journal().kept(&key).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, key_is_kept).await.unwrap();
+    first.shutdown(Duration::ZERO).await;
+
+    let second = on(&store, &sum(&url)).await;
+    assert!(second.known().await.find("math_add").is_some());
+    assert_eq!(connects(&second), 0);
+    // Another version of the files does not need it either.
+    second.reload(server(&sum(&url))).await.unwrap();
+    assert_eq!(connects(&second), 0);
+    let arguments = json!({ "a": 1, "b": 1 });
+    let added = second.call(Request::new("math_add", arguments)).await;
+    assert!(matches!(added, Reply::Passed(_)), "{added:?}");
+    assert_eq!(connects(&second), 1);
+    second.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_backend_that_was_never_seen_withholds_nothing() {
     let store = MemoryStore::new(Retention::default());
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();

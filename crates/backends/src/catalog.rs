@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use onecall_mcp::Tool;
+use onecall_mcp::{Tool, is_tool_name};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::workflow::Annotations;
@@ -186,13 +186,15 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
     notices.extend(conflicts);
     let named = candidates.into_iter().zip(tools).zip(names);
     let tools = named.map(|((candidate, tool), name)| {
+        let fits = is_tool_name(name.as_ref().unwrap_or(&candidate.name));
+        let name = name.filter(|_| fits);
         let tool = match &name {
             Some(name) => tool.renamed(name),
             None => tool,
         };
         CatalogTool {
             name: name.map(|name| ToolName::from(name.as_str())),
-            listed: is_listed(&candidate, options),
+            listed: fits && is_listed(&candidate, options),
             backend: candidate.backend,
             original: candidate.original,
             tool,

@@ -5,10 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
 use onecall_mcp::{
-    CallAnswer, Era, ParamHeader, ShapeError, Task, Tool, ToolPage, method, param_header_values,
-    param_headers,
+    CallAnswer, Era, ParamHeader, Task, Tool, method, param_header_values, param_headers,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -21,12 +19,13 @@ use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::limits::{LIST_KEPT_MAX, LIST_KEPT_MIN};
 use crate::link::RequestOptions;
-use crate::negotiate::{self, Agreement, Found, Opening, is_unknown_method, parse_result};
+use crate::negotiate::{self, Agreement, Found, Opening, parse_result};
 use crate::news::News;
 use crate::options::{BackendOptions, TransportOptions};
 use crate::params::{Params, Stamp};
 use crate::process::Process;
 use crate::sse;
+use crate::tool_list::{self, ToolList};
 use crate::wire::Wire;
 
 /// A backend to connect to. The pool of HTTP connections outlives a connection made with it.
@@ -143,60 +142,25 @@ impl Client {
         })
     }
 
-    /// All tools, over all pages, in the order of the server. The first of a name wins.
-    pub(crate) async fn list_tools(&self) -> Result<Vec<Tool>, RequestError> {
-        let mut tools: Vec<Tool> = Vec::new();
-        let mut cursor: Option<String> = None;
-        let mut lasts: Option<Duration> = None;
-        for _ in 0..PAGES_MAX {
-            let params = cursor
-                .as_ref()
-                .map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-            let listed = self.request(method::TOOLS_LIST, params).await;
-            let page = match listed {
-                // A server of resources or prompts alone.
-                Err(RequestError::Rpc(error)) if is_unknown_method(&error) => break,
-                listed => ToolPage::from_value(listed?).map_err(RequestError::Malformed)?,
-            };
-            for fault in &page.refused {
-                tracing::warn!(%fault, "an entry of a tool list is no tool");
-            }
-            tools.extend(page.tools);
-            lasts = page
-                .ttl_ms
-                .map(Duration::from_millis)
-                .into_iter()
-                .chain(lasts)
-                .min();
-            if tools.len() > TOOLS_MAX {
-                let fault = ShapeError::TooMany {
-                    what: "tools",
-                    limit: TOOLS_MAX,
-                };
-                return Err(RequestError::Malformed(fault));
-            }
-            match page.next_cursor {
-                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
-                _ => break,
-            }
-        }
-        *lock(&self.tools_last) = lasts;
-        let mut seen = HashSet::new();
-        tools.retain(|tool| seen.insert(tool.name().to_owned()));
+    /// All tools, over all pages, in the order of the server, and what is odd about the list.
+    pub(crate) async fn list_tools(&self) -> Result<(Vec<Tool>, Vec<String>), RequestError> {
+        let mut list = tool_list::read(self).await?;
+        *lock(&self.tools_last) = list.lasts;
         if self.wire.is_http() && self.era() == Era::Modern {
-            self.learn_headers(&mut tools);
+            self.learn_headers(&mut list);
         }
         if self.makes_tasks() {
-            let task_only = tools.iter().filter(|tool| tool.is_task_only());
+            let task_only = list.tools.iter().filter(|tool| tool.is_task_only());
             *lock(&self.task_only) = task_only.map(|tool| tool.name().to_owned()).collect();
         }
-        Ok(tools)
+        Ok((list.tools, list.remarks.into_lines()))
     }
 
     /// A tool whose header annotations are invalid must be dropped by an HTTP client.
-    fn learn_headers(&self, tools: &mut Vec<Tool>) {
+    fn learn_headers(&self, list: &mut ToolList) {
         let mut mirrored = HashMap::new();
-        tools.retain(
+        let remarks = &mut list.remarks;
+        list.tools.retain(
             |tool| match tool.input_schema().map_or(Ok(Vec::new()), param_headers) {
                 Ok(annotated) => {
                     if !annotated.is_empty() {
@@ -205,7 +169,7 @@ impl Client {
                     true
                 }
                 Err(fault) => {
-                    tracing::warn!(tool = tool.name(), %fault, "a tool is dropped");
+                    remarks.add(format!("tool `{}` is left out: {fault}", tool.name()));
                     false
                 }
             },

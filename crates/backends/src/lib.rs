@@ -29,6 +29,7 @@ mod status;
 mod stderr;
 mod subscriptions;
 mod tasks;
+mod tool_list;
 mod wire;
 
 pub use call::{

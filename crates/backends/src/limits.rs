@@ -86,6 +86,11 @@ pub(crate) const TASK_POLL_DEFAULT: Duration = Duration::from_secs(1);
 pub(crate) const TASK_POLL_MIN: Duration = Duration::from_millis(20);
 pub(crate) const TASK_POLL_MAX: Duration = Duration::from_secs(30);
 
+/// Limit: what is said of one list of tools.
+pub(crate) const REMARKS_MAX: usize = 20;
+/// Limit: characters shown of a name that is left out.
+pub(crate) const SHOWN_NAME_CHARS_MAX: usize = 80;
+
 /// Failures in a row after which a backend is probed.
 pub(crate) const DOUBT_AFTER: u32 = 5;
 /// A probe must be answered within this time.

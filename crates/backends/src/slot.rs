@@ -50,6 +50,8 @@ pub(crate) struct Slot {
     demand: Notify,
     permits: Semaphore,
     tools: Mutex<Option<Arc<[Tool]>>>,
+    /// What is odd about the list.
+    remarks: Mutex<Vec<String>>,
     pub(crate) lists: Lists,
     pub(crate) subscriptions: Subscriptions,
     found_era: Mutex<Option<Era>>,
@@ -99,6 +101,7 @@ impl Slot {
             demand: Notify::new(),
             permits: Semaphore::new(target.options.max_in_flight),
             tools: Mutex::default(),
+            remarks: Mutex::default(),
             lists: Lists::default(),
             subscriptions: Subscriptions::default(),
             found_era: Mutex::new(target.options.era),
@@ -305,6 +308,7 @@ impl Slot {
             server_info: client.map(|client| client.agreement.server_info.clone()),
             instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),
+            remarks: lock(&self.remarks).clone(),
             in_flight: self.in_flight(),
             connects: self.connects.load(Ordering::Relaxed),
             latency: health.latency(),
@@ -370,10 +374,10 @@ impl Slot {
 
     async fn list(&self, client: &Client) -> Result<(), ConnectError> {
         let since = Instant::now();
-        let tools = client.list_tools().await;
-        let tools: Arc<[Tool]> = tools
-            .map_err(|error| error.of_connect(method::TOOLS_LIST))?
-            .into();
+        let listed = client.list_tools().await;
+        let (tools, remarks) = listed.map_err(|error| error.of_connect(method::TOOLS_LIST))?;
+        let tools: Arc<[Tool]> = tools.into();
+        self.remark(remarks);
         lock(&self.health).answered_in(since.elapsed());
         let is_new = {
             let mut known = lock(&self.tools);
@@ -385,6 +389,15 @@ impl Slot {
             (self.publish)(Told::Tools(tools));
         }
         Ok(())
+    }
+
+    /// Each thing is logged once, however often the list is read.
+    fn remark(&self, remarks: Vec<String>) {
+        let mut known = lock(&self.remarks);
+        for remark in remarks.iter().filter(|remark| !known.contains(remark)) {
+            tracing::warn!(backend = %self.target.options.name, "{remark}");
+        }
+        *known = remarks;
     }
 
     /// Lists other than tools may have changed; they are read when somebody wants them.

@@ -23,6 +23,8 @@ pub struct BackendStatus {
     pub instructions: Option<String>,
     /// Tools last listed; `None` until a list was read.
     pub tools: Option<usize>,
+    /// What was left out of the list, and why.
+    pub remarks: Vec<String>,
     pub in_flight: usize,
     pub connects: u64,
     /// From request to answer, as a moving mean.
@@ -108,6 +110,7 @@ impl BackendStatus {
             "revision": self.revision,
             "server": self.server_info,
             "tools": self.tools,
+            "remarks": self.remarks,
             "in_flight": self.in_flight,
             "connects": self.connects,
             "latency_ms": self.latency.map(|latency| latency.as_secs_f64() * 1000.0),

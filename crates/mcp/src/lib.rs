@@ -36,5 +36,5 @@ pub use message::{
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use task::{EXTENSION as TASKS_EXTENSION, Task, TaskStatus};
-pub use tool::{Hints, Tool, ToolPage};
+pub use tool::{Hints, Tool, ToolPage, is_tool_name};
 pub use uri_template::template_matches;

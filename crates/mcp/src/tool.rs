@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::error::ShapeError;
-use crate::limits::TOOLS_MAX;
+use crate::limits::{TOOL_NAME_MAX, TOOLS_MAX};
 
 /// One entry of `tools/list`. Cheap to clone.
 #[derive(Clone, PartialEq)]
@@ -156,6 +156,13 @@ impl Hints {
 
 fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
+}
+
+/// Whether clients take a tool of this name. Colons are outside the protocol's set too, but hosts take them, and servers
+/// such as this one give them.
+pub fn is_tool_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.chars().all(fits)
 }
 
 /// One page of `tools/list`. Entries that are no tools are listed with their fault: one bad entry

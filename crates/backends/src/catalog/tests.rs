@@ -140,6 +140,21 @@ fn priority_gives_a_clashing_name_to_the_first_in_order() {
 }
 
 #[test]
+fn a_name_that_clients_refuse_is_not_published_unless_it_is_overridden() {
+    let long = "x".repeat(200);
+    let odd: &[(&str, &[&str])] = &[("gh", &["a b", "ok", &long])];
+    let (catalog, _) = merge(&lists(odd), &CatalogOptions::default());
+    let long = format!("(-)=gh.{long}");
+    assert_eq!(shown(&catalog), ["(-)=gh.a b", "gh_ok=gh.ok", &long]);
+    let options = CatalogOptions {
+        rules: vec![rule("gh", None, &[("a b", named("a_b"))])],
+        ..CatalogOptions::default()
+    };
+    let (catalog, _) = merge(&lists(odd), &options);
+    assert_eq!(shown(&catalog)[0], "gh_a_b=gh.a b");
+}
+
+#[test]
 fn manual_withholds_only_what_clashes() {
     let (catalog, notices) = merge(&lists(TWO), &with(Strategy::Manual));
     assert_eq!(shown(&catalog), ["-=gh.get", "list=gh.list", "-=jira.get"]);

@@ -5,6 +5,7 @@ mod auth;
 mod endings;
 mod faults;
 mod http;
+mod listing;
 mod offers;
 mod sse;
 mod stdio;

@@ -55,6 +55,11 @@ fn show(runtime: &Runtime, as_json: bool) -> anyhow::Result<Exit> {
         for (name, reason) in statuses.iter().filter_map(trouble) {
             print::out(format!("\n{name}: {reason}"));
         }
+        for status in &statuses {
+            for remark in &status.remarks {
+                print::out(format!("\n{}: {remark}", status.name));
+            }
+        }
     }
     let is_up = |status: &BackendStatus| status.state == BackendState::Ready;
     Ok(if statuses.iter().all(is_up) {

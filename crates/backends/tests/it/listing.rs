@@ -1,0 +1,77 @@
+//! Lists of tools that are odd: what is left out is said, and the other tools are not touched.
+
+use onecall_backends::{BackendOptions, BackendStatus};
+use onecall_mcp::{Era, Tool};
+
+use crate::world::{PATIENCE, start};
+
+/// The names listed by a child that answers every `tools/list` with this, where `$n` counts, and its status.
+async fn listed(result: &str) -> (Vec<String>, BackendStatus) {
+    let script = format!(
+        r#"
+        answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$1" "$2"; }}
+        read -r line; answer 1 '{{"protocolVersion":"2025-06-18","capabilities":{{}}}}'
+        read -r line; n=1
+        while read -r line; do n=$((n + 1)); answer $n "{}"; done
+        "#,
+        result.replace('"', "\\\"")
+    );
+    let mut options = BackendOptions::stdio("b", "sh", &["-c", &script]);
+    options.era = Some(Era::Legacy);
+    let backends = start(vec![options]);
+    let lists = backends.settle(PATIENCE).await;
+    let status = backends.status().remove(0);
+    backends.shutdown().await;
+    let tools = lists.lists.first().map(|(_, tools)| tools.iter());
+    let names = tools.into_iter().flatten().map(Tool::name);
+    (names.map(str::to_owned).collect(), status)
+}
+
+#[tokio::test]
+async fn an_endless_list_is_cut_and_said_to_be() {
+    let (names, status) = listed(r#"{"tools":[{"name":"t$n"}],"nextCursor":"c$n"}"#).await;
+    assert_eq!(names.len(), 1_000);
+    let [remark] = &status.remarks[..] else {
+        panic!("{status:?}")
+    };
+    assert!(remark.ends_with("goes on after 1000 pages"), "{remark}");
+}
+
+#[tokio::test]
+async fn a_list_that_leads_back_is_cut_and_said_to_be() {
+    // Two cursors in turn: neither is that of the page before.
+    let turning = r#"{"tools":[{"name":"t$n"}],"nextCursor":"c$((n % 2))"}"#;
+    let (names, status) = listed(turning).await;
+    assert_eq!(names, ["t2", "t3", "t4"]);
+    let [remark] = &status.remarks[..] else {
+        panic!("{status:?}")
+    };
+    assert!(
+        remark.ends_with("its page 3 leads back to the cursor `c0`"),
+        "{remark}"
+    );
+}
+
+#[tokio::test]
+async fn odd_entries_are_told_by_name() {
+    let long = "x".repeat(200);
+    let tools = format!(
+        r#"{{"tools":[{{"name":"dup"}},{{"name":"dup"}},{{"name":"has space"}},{{"name":"a/b"}},{{"name":"{long}"}},7,{{"name":"ok"}},{{"name":"w:ok-2.x"}}]}}"#
+    );
+    let (names, status) = listed(&tools).await;
+    assert_eq!(names, ["dup", "has space", "a/b", &long, "ok", "w:ok-2.x"]);
+    let remarks = &status.remarks;
+    assert_eq!(remarks.len(), 5, "{remarks:#?}");
+    for said in [
+        "`dup` is listed more than once",
+        "`has space` is not published",
+        "`a/b` is not published",
+        "`xxx",
+        "a tool must be an object",
+    ] {
+        let is_said = remarks.iter().any(|remark| remark.contains(said));
+        assert!(is_said, "{said}: {remarks:#?}");
+    }
+    assert!(remarks.iter().all(|remark| remark.len() < 250));
+    assert_eq!(status.to_json()["remarks"][0], remarks[0].as_str());
+}

@@ -168,7 +168,7 @@ fn a_raw_call_shows_the_result_as_received_and_how_to_read_it() {
     );
     let rest: Vec<&str> = lines.collect();
     let id = "{{ (index .steps.STEP.output.results 0).id }}";
-    let jq = "${{ .steps.STEP.output.results[0].id }}  # \"n1\"";
+    let jq = "${{ .steps.STEP.results[0].id }}  # \"n1\"";
     let line = rest.iter().find(|line| line.contains(id));
     assert!(line.is_some_and(|line| line.contains(jq)), "{rest:?}");
 
@@ -182,6 +182,88 @@ fn a_raw_call_shows_the_result_as_received_and_how_to_read_it() {
     );
     let unknown = run(home.path(), &["call", text(&path), "greet", "--raw"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
+}
+
+/// What `--raw` prints of a leaf: the template, the expression of workflow files, the value.
+fn leaves(out: &str) -> Vec<(String, String, String)> {
+    let lines = out.lines().filter(|line| line.starts_with("  {{"));
+    let leaf = |line: &str| {
+        let (template, rest) = line.split_once("  ${{").unwrap();
+        let (native, value) = rest.split_once("  # ").unwrap();
+        let named = |text: String| text.trim().replace("STEP", "look");
+        let native = named(format!("${{{{{native}"));
+        (named(template.to_owned()), native, value.to_owned())
+    };
+    lines.map(leaf).collect()
+}
+
+/// Whether a value is the one that was shown, which may be cut or be the length of a list.
+fn is_shown(value: &Value, shown: &str) -> bool {
+    let text = value.to_string();
+    match (value, shown.strip_suffix('…')) {
+        (Value::Array(items), _) => shown == format!("{} items", items.len()),
+        (_, Some(beginning)) => text.starts_with(beginning),
+        (_, None) => text == shown,
+    }
+}
+
+#[test]
+fn what_a_raw_call_prints_reads_the_leaf_in_both_kinds_of_files() {
+    for (tool, arguments) in [
+        ("search", serde_json::json!({ "query": "tea" })),
+        ("fetch", serde_json::json!({ "id": "n2" })),
+        ("images", serde_json::json!({})),
+        ("echo", serde_json::json!({ "text": "hi" })),
+    ] {
+        let (home, path) = folder();
+        let name = format!("demo.{tool}");
+        let given = arguments.to_string();
+        let words = ["call", text(&path), &name, "--args-json", &given, "--raw"];
+        let raw = run(home.path(), &words);
+        let leaves = leaves(&raw.out);
+        assert!(!leaves.is_empty(), "{raw:?}");
+        let mut outputs = serde_json::Map::new();
+        let mut properties = serde_json::Map::new();
+        for (number, (template, native, _)) in leaves.iter().enumerate() {
+            outputs.insert(format!("o{number}"), native.as_str().into());
+            let value =
+                serde_json::json!({ "type": "string", "description": "d", "value": template });
+            properties.insert(format!("o{number}"), value);
+        }
+        let native = serde_json::json!({
+            "workflow": "probe", "outputs": outputs,
+            "steps": { "look": { "tool": name, "with": arguments } }
+        });
+        let native_path = home.path().join("probe.workflow.yaml");
+        std::fs::write(&native_path, native.to_string()).unwrap();
+        let read = run(
+            home.path(),
+            &["call", text(&path), text(&native_path), "probe"],
+        );
+        let step = serde_json::json!({ "id": "look", "tool": name, "arguments": arguments });
+        let templates = serde_json::json!({
+            "name": "templates", "description": "d", "steps": [step], "output": { "properties": properties }
+        });
+        let toolhive = format!("{WORKFLOW}- {templates}\n");
+        std::fs::write(&path, toolhive).unwrap();
+        let rendered = run(home.path(), &["call", text(&path), "templates"]);
+        assert_eq!(
+            (read.code, rendered.code),
+            (Some(0), Some(0)),
+            "{read:?} {rendered:?}"
+        );
+        let (read, rendered) = (read.json(), rendered.json());
+        for (number, (template, native, shown)) in leaves.iter().enumerate() {
+            let key = format!("o{number}");
+            let value = &read[&key];
+            assert!(is_shown(value, shown), "{tool} {native}: {value}, {shown}");
+            let text = rendered[&key].as_str().unwrap();
+            let is_same = value
+                .as_str()
+                .map_or(!text.contains("no value"), |own| own == text);
+            assert!(is_same, "{tool} {template}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -59,25 +59,19 @@ pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyh
 
 /// One line for each leaf that a step can read.
 fn lines(output: &CallOutput) -> Vec<String> {
-    let mut leaves = Vec::new();
-    let root = Path::new("output");
-    walk(&root, &output.step_output(), &mut leaves);
-    if let Some(structured) = output.structured().filter(|own| !own.is_object()) {
-        walk(&Path::new("structured"), structured, &mut leaves);
-    }
-    if let Some(json) = output.text_json().filter(|_| output.structured().is_none()) {
-        walk(&Path::new("json"), &json, &mut leaves);
-    }
+    let leaves = leaves(output);
     let mut lines = vec![
         String::new(),
-        format!("read by later steps, where {STEP} is this step:"),
+        format!(
+            "read by later steps, where {STEP} is this step: in ToolHive files, in workflow files"
+        ),
     ];
     let width = |leaf: &Leaf| leaf.template.chars().count();
     let widest = leaves.iter().map(width).max().unwrap_or_default();
     let shown = leaves.iter().take(LEAVES_MAX);
     lines.extend(shown.map(|leaf| {
-        let (template, jq, value) = (&leaf.template, &leaf.jq, &leaf.value);
-        format!("  {template:<widest$}  {jq}  # {value}")
+        let (template, native, value) = (&leaf.template, &leaf.native, &leaf.value);
+        format!("  {template:<widest$}  {native}  # {value}")
     }));
     if leaves.len() > LEAVES_MAX {
         lines.push(format!("  and {} more", leaves.len() - LEAVES_MAX));
@@ -85,39 +79,75 @@ fn lines(output: &CallOutput) -> Vec<String> {
     lines
 }
 
+/// The output of a step is not the same in both kinds of files. A ToolHive step gives structured content that is an
+/// object, else the content map; a step of a workflow file any structured content, else a sole text that is JSON.
+/// What is not the output stands beside it.
+fn leaves(output: &CallOutput) -> Vec<Leaf> {
+    let mut leaves = Vec::new();
+    let structured = output.structured().filter(|own| !own.is_null());
+    let is_output = structured.is_some_and(Value::is_object);
+    if let Some(structured) = structured {
+        let part = if is_output { "output" } else { "structured" };
+        walk(&Path::to_output(part), structured, &mut leaves);
+    }
+    let content = output.content_map();
+    if !content.is_empty() {
+        let part = if is_output { "content" } else { "output" };
+        let path = Path::beside(part, "content");
+        walk(&path, &Value::Object(content), &mut leaves);
+    }
+    match output.text_json() {
+        Some(json) if structured.is_none() => {
+            walk(&Path::to_output("json"), &json, &mut leaves);
+        }
+        Some(_) | None => {}
+    }
+    leaves
+}
+
 struct Leaf {
+    /// For ToolHive files.
     template: String,
-    jq: String,
+    /// For workflow files.
+    native: String,
     value: String,
 }
 
-/// The way to a leaf, in both languages.
+/// The way to a leaf, in both kinds of files.
 #[derive(Clone)]
 struct Path {
     template: String,
     /// A chain such as `.steps.x.output`, or a call that needs parentheses to go on.
     is_chain: bool,
-    jq: String,
+    native: String,
 }
 
 impl Path {
-    fn new(part: &str) -> Self {
-        let path = format!(".steps.{STEP}.{part}");
+    /// What is the output in workflow files, and this part of the step in ToolHive files.
+    fn to_output(part: &str) -> Self {
         Self {
-            template: path.clone(),
+            template: format!(".steps.{STEP}.{part}"),
             is_chain: true,
-            jq: path,
+            native: format!(".steps.{STEP}"),
+        }
+    }
+
+    /// What stands beside the output in workflow files.
+    fn beside(part: &str, native: &str) -> Self {
+        Self {
+            native: format!(".results.{STEP}.{native}"),
+            ..Self::to_output(part)
         }
     }
 
     fn key(&self, key: &str) -> Self {
-        let jq = if is_name(key) {
-            format!("{}.{key}", self.jq)
+        let native = if is_name(key) {
+            format!("{}.{key}", self.native)
         } else {
-            format!("{}[{}]", self.jq, Value::from(key))
+            format!("{}[{}]", self.native, Value::from(key))
         };
         if !is_name(key) {
-            return self.index(&Value::from(key).to_string(), jq);
+            return self.index(&Value::from(key).to_string(), native);
         }
         let template = if self.is_chain {
             format!("{}.{key}", self.template)
@@ -127,15 +157,18 @@ impl Path {
         Self {
             template,
             is_chain: true,
-            jq,
+            native,
         }
     }
 
     fn item(&self, position: usize) -> Self {
-        self.index(&position.to_string(), format!("{}[{position}]", self.jq))
+        self.index(
+            &position.to_string(),
+            format!("{}[{position}]", self.native),
+        )
     }
 
-    fn index(&self, at: &str, jq: String) -> Self {
+    fn index(&self, at: &str, native: String) -> Self {
         let whole = if self.template.contains(' ') {
             format!("({})", self.template)
         } else {
@@ -144,7 +177,7 @@ impl Path {
         Self {
             template: format!("index {whole} {at}"),
             is_chain: false,
-            jq,
+            native,
         }
     }
 }
@@ -177,7 +210,7 @@ fn leaf(path: &Path, value: &str) -> Leaf {
     let rest = if shown.len() < value.len() { "…" } else { "" };
     Leaf {
         template: format!("{{{{ {} }}}}", path.template),
-        jq: format!("${{{{ {} }}}}", path.jq),
+        native: format!("${{{{ {} }}}}", path.native),
         value: format!("{shown}{rest}"),
     }
 }
@@ -192,12 +225,9 @@ mod tests {
         let Value::Object(object) = result else {
             panic!("an object")
         };
-        let mut leaves = Vec::new();
-        let output = CallOutput::from_object(object);
-        walk(&Path::new("output"), &output.step_output(), &mut leaves);
-        leaves
+        leaves(&CallOutput::from_object(object))
             .into_iter()
-            .map(|leaf| (leaf.template, leaf.jq))
+            .map(|leaf| (leaf.template, leaf.native))
             .collect()
     }
 
@@ -205,22 +235,19 @@ mod tests {
     fn every_leaf_has_its_spelling() {
         let odd = json!({ "items": [{ "id": 7, "a b": { "c": [[1]] } }], "empty": [] });
         let expected = [
-            (
-                "{{ .steps.STEP.output.items }}",
-                "${{ .steps.STEP.output.items }}",
-            ),
+            ("{{ .steps.STEP.output.items }}", "${{ .steps.STEP.items }}"),
             (
                 "{{ (index .steps.STEP.output.items 0).id }}",
-                "${{ .steps.STEP.output.items[0].id }}",
+                "${{ .steps.STEP.items[0].id }}",
             ),
             (
                 r#"{{ (index (index .steps.STEP.output.items 0) "a b").c }}"#,
-                r#"${{ .steps.STEP.output.items[0]["a b"].c }}"#,
+                r#"${{ .steps.STEP.items[0]["a b"].c }}"#,
             ),
         ];
         let found = templates(json!({ "structuredContent": odd, "content": [] }));
-        for (own, (template, jq)) in found.iter().zip(expected) {
-            assert_eq!((own.0.as_str(), own.1.as_str()), (template, jq));
+        for (own, (template, native)) in found.iter().zip(expected) {
+            assert_eq!((own.0.as_str(), own.1.as_str()), (template, native));
         }
         let text = json!({ "content": [{ "type": "text", "text": "hi" }] });
         let found = templates(text);

@@ -176,23 +176,13 @@ impl SqliteJournal {
             return Err(stopped(action));
         }
         if weight.pace == Pace::Light {
-            self.let_others_ask().await;
+            self.desk.let_others_ask().await;
             // Whoever was first may have written for all. What waits by now is for those who asked it.
             if answer.is_empty() {
                 self.desk.write_light();
             }
         }
         answer.await.map_err(|_| stopped(action))?
-    }
-
-    /// Those on this thread that are about to ask do so, and one transaction serves for all.
-    async fn let_others_ask(&self) {
-        let left = Left {
-            desk: &self.desk,
-            is_left: true,
-        };
-        tokio::task::yield_now().await;
-        left.stays();
     }
 
     /// Has something done by the reading thread.
@@ -338,26 +328,6 @@ impl SqliteJournal {
             session.tell(&command.run, kind, &what)
         })
         .await
-    }
-}
-
-/// Somebody who was to write for others. If it goes before, the thread does so.
-struct Left<'a> {
-    desk: &'a Desk,
-    is_left: bool,
-}
-
-impl Left<'_> {
-    fn stays(mut self) {
-        self.is_left = false;
-    }
-}
-
-impl Drop for Left<'_> {
-    fn drop(&mut self) {
-        if self.is_left {
-            self.desk.call_thread();
-        }
     }
 }
 

@@ -72,6 +72,17 @@ impl Desk {
         true
     }
 
+    /// Those on this thread that are about to ask do so, and one transaction serves for all. Whoever waits here is to
+    /// write for them; if it goes before, the thread does so.
+    pub(super) async fn let_others_ask(&self) {
+        let left = Left {
+            desk: self,
+            is_left: true,
+        };
+        tokio::task::yield_now().await;
+        left.stays();
+    }
+
     /// Writes what is light and waits, unless somebody else does so already.
     pub(super) fn write_light(&self) {
         for _ in 0..limits::ROUNDS_MAX {
@@ -198,5 +209,25 @@ impl Desk {
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls the thread where somebody goes who was to write.
+struct Left<'a> {
+    desk: &'a Desk,
+    is_left: bool,
+}
+
+impl Left<'_> {
+    fn stays(mut self) {
+        self.is_left = false;
+    }
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        if self.is_left {
+            self.desk.call_thread();
+        }
     }
 }

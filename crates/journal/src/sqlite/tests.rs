@@ -208,6 +208,44 @@ async fn a_flush_is_made_when_it_is_asked_for() {
 }
 
 #[tokio::test]
+async fn what_a_caller_leaves_behind_is_written_all_the_same() {
+    let place = Place::new();
+    let journal = place.open();
+    start(&journal, "a").await;
+    let mut left = Box::pin(journal.append(append("a", 1, vec![note("left")])));
+    // It has put its request down, and goes before it writes.
+    assert!(futures::poll!(&mut left).is_pending());
+    drop(left);
+    for _ in 0..10_000 {
+        let stored = journal.load(&id("a")).await.unwrap().unwrap();
+        if stored.events.len() == 2 {
+            return;
+        }
+    }
+    panic!("nobody has written it");
+}
+
+#[tokio::test]
+async fn the_lock_of_another_process_holds_up_no_async_thread() {
+    let place = Place::new();
+    let journal = place.open();
+    start(&journal, "a").await;
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut waits = Box::pin(journal.append(append("a", 1, vec![note("waits")])));
+    for _ in 0..3 {
+        assert!(futures::poll!(&mut waits).is_pending());
+        tokio::task::yield_now().await;
+    }
+    other.execute_batch("COMMIT").unwrap();
+    waits.await.unwrap();
+    assert_eq!(
+        journal.load(&id("a")).await.unwrap().unwrap().events.len(),
+        2
+    );
+}
+
+#[tokio::test]
 async fn appends_that_wait_together_share_a_transaction() {
     let place = Place::new();
     let journal = place.open();

@@ -1,5 +1,6 @@
 //! Threads that serve connections: one a core, each with a runtime of its own, so that nothing of a call wakes another
-//! thread. They outlive what was started on them.
+//! thread. The first is the one that starts them, where the children of stdio backends are spoken to as well. The
+//! others outlive what was started on them.
 
 use std::thread::JoinHandle;
 use tokio::runtime::{Builder, Handle};
@@ -13,16 +14,16 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// As many as there are cores.
-    pub(crate) fn start() -> std::io::Result<Self> {
+    /// As many as there are cores, or as are wanted, less the one that calls this.
+    pub(crate) fn start(most: usize) -> std::io::Result<Self> {
         let stop = CancellationToken::new();
         let mut started = Self {
-            handles: Vec::new(),
+            handles: vec![Handle::current()],
             spawned: Vec::new(),
             stop: Some(stop.clone().drop_guard()),
         };
         let count = std::thread::available_parallelism().map_or(1, usize::from);
-        for number in 0..count {
+        for number in 1..count.min(most) {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             started.handles.push(runtime.handle().clone());
             let stop = stop.clone();

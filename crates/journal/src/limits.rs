@@ -17,12 +17,13 @@ pub(crate) const ROUNDS_MAX: usize = 4;
 /// Limit: how long one process waits for the write lock that another one holds.
 pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Limit: runs, and about how many bytes of events, compacted in one transaction.
-pub(crate) const COMPACT_MAX: usize = 64;
+pub(crate) const COMPACT_MAX: usize = 256;
 pub(crate) const COMPACT_BYTES: usize = 4 * 1024 * 1024;
 /// Limit: a finished run with more bytes of events than this stays in the log.
 pub(crate) const ARCHIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// How long finished runs gather before they are compacted together.
-pub(crate) const COMPACT_DELAY: Duration = Duration::from_millis(100);
+/// How long finished runs gather before they are compacted together: the more there are, the more pages of the log
+/// become free as a whole.
+pub(crate) const COMPACT_DELAY: Duration = Duration::from_secs(1);
 /// Limit: runs removed by one call of `maintain`.
 pub(crate) const REMOVE_MAX: usize = 64;
 /// Limit: runs named by one call of `claimable`.

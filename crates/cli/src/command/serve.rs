@@ -71,7 +71,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Over HTTP what is withheld from the start is among what is announced.
     withheld::follow(&mounts, args.stdio, &stop);
     // Dropped last: runs go on there after their connections have ended.
-    let threads = Threads::start()?;
+    let threads = Threads::start(if args.stdio { 1 } else { usize::MAX })?;
     let serving = Serving {
         args: &args,
         settings: &settings,

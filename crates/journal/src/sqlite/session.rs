@@ -3,6 +3,7 @@
 //!
 //! The fence is part of the statement that writes: a row is added to the log only if, in the same statement, the
 //! run is still ours. So the next sequence number may be remembered: while a run is ours nobody else adds to it.
+//! As long as nobody else has written to the store since a run was last found ours, it still is.
 
 use super::owners::{Deaths, Me};
 use crate::inbox::Kind;
@@ -11,7 +12,7 @@ use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{JournalError, Mark, NewRun, Phase};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub(super) struct Known {
     next: u64,
     phase: Phase,
     failure: Option<String>,
+    /// The version of the store at which the run was ours.
+    seen: i64,
 }
 
 impl Known {
@@ -59,6 +62,10 @@ pub(super) struct Session<'a> {
     pub(super) cache: &'a mut Cache,
     pub(super) ended: &'a mut Ended,
     pub(super) numbers: &'a mut Numbers,
+    /// Changes whenever somebody else has written to the store.
+    pub(super) version: i64,
+    /// Adds rows of runs that are certainly ours; looked up once for a group.
+    pub(super) insert: Option<CachedStatement<'a>>,
 }
 
 /// Runs that have ended and may be compacted. What a group took back may still be among them.
@@ -165,6 +172,7 @@ impl Session<'_> {
             next: creation.events.count,
             phase: new.mark.phase,
             failure: new.mark.failure.clone(),
+            seen: self.version,
         };
         self.log(&Row {
             run: known.number,
@@ -172,6 +180,7 @@ impl Session<'_> {
             at: creation.updated,
             due: new.mark.due,
             events: &creation.events,
+            is_ours: true,
         })?;
         self.values(known.number, &creation.events.values)?;
         if ended {
@@ -228,6 +237,7 @@ impl Session<'_> {
             at: addition.at,
             due: addition.mark.due,
             events: &addition.events,
+            is_ours: known.seen == self.version,
         })?;
         if added == 0 {
             self.cache.remove(&addition.run);
@@ -244,6 +254,7 @@ impl Session<'_> {
             next: known.next + addition.events.count,
             phase: addition.mark.phase,
             failure: addition.mark.failure.clone(),
+            seen: self.version,
             ..known
         };
         match self.cache.get_mut(&addition.run) {
@@ -288,6 +299,7 @@ impl Session<'_> {
                     next: row.get(4)?,
                     phase: phase_from(row.get_ref(1)?.as_str()?),
                     failure: row.get(2)?,
+                    seen: self.version,
                 };
                 Ok((ours, known))
             })
@@ -313,24 +325,32 @@ impl Session<'_> {
             .optional()
     }
 
-    fn log(&self, row: &Row<'_>) -> rusqlite::Result<usize> {
+    fn log(&mut self, row: &Row<'_>) -> rusqlite::Result<usize> {
+        let values = params![
+            row.run,
+            row.first,
+            row.events.count,
+            self.me.epoch,
+            FORM,
+            row.at.as_micros(),
+            row.due.map(Timestamp::as_micros),
+            row.events.lines,
+        ];
         // `OR FAIL`: one row needs no journal of its statement, which a select would else be given.
-        self.connection
-            .prepare_cached(
-                "INSERT OR FAIL INTO log (run, first, count, epoch, form, at, due, events)
+        if !row.is_ours {
+            let sql = "INSERT OR FAIL INTO log (run, first, count, epoch, form, at, due, events)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
-                 WHERE EXISTS (SELECT 1 FROM runs WHERE number = ?1 AND owner = ?4 AND parked = 0)",
-            )?
-            .execute(params![
-                row.run,
-                row.first,
-                row.events.count,
-                self.me.epoch,
-                FORM,
-                row.at.as_micros(),
-                row.due.map(Timestamp::as_micros),
-                row.events.lines,
-            ])
+                 WHERE EXISTS (SELECT 1 FROM runs WHERE number = ?1 AND owner = ?4 AND parked = 0)";
+            return self.connection.prepare_cached(sql)?.execute(values);
+        }
+        let insert = match &mut self.insert {
+            Some(insert) => insert,
+            none => none.insert(self.connection.prepare_cached(
+                "INSERT OR FAIL INTO log (run, first, count, epoch, form, at, due, events)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?),
+        };
+        insert.execute(values)
     }
 
     fn values(&self, run: i64, values: &[BigValue]) -> rusqlite::Result<()> {
@@ -458,4 +478,6 @@ struct Row<'a> {
     at: Timestamp,
     due: Option<Timestamp>,
     events: &'a Encoded,
+    /// Nobody can have taken the run since it was last found ours.
+    is_ours: bool,
 }

@@ -246,6 +246,29 @@ async fn the_lock_of_another_process_holds_up_no_async_thread() {
 }
 
 #[tokio::test]
+async fn a_run_that_was_taken_is_noticed_after_others_were_written() {
+    let place = Place::new();
+    let journal = place.open();
+    start(&journal, "a").await;
+    start(&journal, "b").await;
+    let taken = "UPDATE runs SET owner = owner + 1 WHERE id = 'a'";
+    place.sql().execute(taken, []).unwrap();
+    journal
+        .append(append("b", 1, vec![note("b")]))
+        .await
+        .unwrap();
+    journal
+        .append(append("b", 2, vec![note("b")]))
+        .await
+        .unwrap();
+    let refused = journal.append(append("a", 1, vec![note("a")])).await;
+    assert!(
+        matches!(refused, Err(JournalError::Fenced { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn appends_that_wait_together_share_a_transaction() {
     let place = Place::new();
     let journal = place.open();

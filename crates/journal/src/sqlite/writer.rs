@@ -178,6 +178,13 @@ impl Writer {
             cause,
             began: false,
         })?;
+        let version = match self.version() {
+            Ok(version) => version,
+            Err(cause) => {
+                self.roll_back();
+                return Err(GroupError { cause, began: true });
+            }
+        };
         let mut session = Session {
             connection: &self.connection,
             me: &self.me,
@@ -185,6 +192,8 @@ impl Writer {
             cache: &mut self.cache,
             ended: &mut self.ended,
             numbers: &mut self.numbers,
+            version,
+            insert: None,
         };
         let mut written = Ok(());
         for job in &mut *group {
@@ -193,16 +202,28 @@ impl Writer {
                 break;
             }
         }
+        drop(session);
         if let Err(cause) = written.and_then(|()| execute(&self.connection, "COMMIT")) {
-            // What was counted in this group did not happen.
-            self.cache.clear();
-            if !self.connection.is_autocommit() {
-                let _ = execute(&self.connection, "ROLLBACK");
-            }
+            self.roll_back();
             return Err(GroupError { cause, began: true });
         }
         self.committed(group, flush);
         Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        // What was counted in this group did not happen.
+        self.cache.clear();
+        if !self.connection.is_autocommit() {
+            let _ = execute(&self.connection, "ROLLBACK");
+        }
+    }
+
+    /// Inside of a transaction that writes, this stands still.
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.connection
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))
     }
 
     fn begin(&mut self, flush: bool, by: By) -> rusqlite::Result<()> {

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 
 const AT_ONCE: u64 = 64;
 const STEPS: usize = 20;
+const ROUNDS: usize = 5;
 
 /// A SQLite store in a folder of its own.
 pub(crate) struct Store {
@@ -46,11 +47,18 @@ fn opened(folder: &TempDir, now: Timestamp) -> Result<Arc<SqliteJournal>, Failed
 pub(crate) fn measure(table: &mut Table) -> Done {
     let plan = load::chain(STEPS)?;
     let memory = Arc::new(MemoryStore::default().open(load::NOW, Duration::from_secs(10)));
-    let floor = driven(&plan, &memory, Durability::Async, 3_200)?;
+    let mut floor = driven(&plan, &memory, Durability::Async, 3_200)?;
     let steps = 3_200 * STEPS as u64;
 
-    let store = Store::open()?;
-    let with_async = driven(&plan, &store.journal, Durability::Async, 3_200)?;
+    let mut store = Store::open()?;
+    let mut with_async = driven(&plan, &store.journal, Durability::Async, 3_200)?;
+    // Neighbours of the machine only ever add to it, so the least counts.
+    for _ in 1..ROUNDS {
+        let memory = Arc::new(MemoryStore::default().open(load::NOW, Duration::from_secs(10)));
+        floor = floor.least(driven(&plan, &memory, Durability::Async, 3_200)?);
+        store = Store::open()?;
+        with_async = with_async.least(driven(&plan, &store.journal, Durability::Async, 3_200)?);
+    }
     table.tell(
         "a step in memory, 64 runs at once",
         floor.cpu_us(steps),
@@ -113,6 +121,8 @@ fn driven<J: Journal + 'static>(
         while let Some(lane) = lanes.join_next().await {
             lane??;
         }
+        // What is put off, such as compacting runs that have ended, is part of their price.
+        while journal.maintain(load::NOW).await? {}
         Ok::<(), Failed>(())
     })?;
     Ok(watch.stop())

@@ -12,6 +12,11 @@ pub(crate) struct Took {
 }
 
 impl Took {
+    /// The one that took less CPU.
+    pub(crate) fn least(self, other: Self) -> Self {
+        if other.cpu < self.cpu { other } else { self }
+    }
+
     /// Microseconds of CPU time for each of this many.
     pub(crate) fn cpu_us(self, count: u64) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / float(count)

@@ -39,8 +39,10 @@ pub(crate) const LIST_DEFAULT: usize = 100;
 pub(crate) const LIST_MAX: usize = 10_000;
 /// How much the writer adds to the write-ahead log before a checkpoint is made beside it.
 pub(crate) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+/// The size of a page of a store that is made.
+pub(crate) const PAGE_BYTES: u32 = 8 * 1024;
 /// Limit: pages in the write-ahead log before a commit makes the checkpoint itself.
-pub(crate) const WAL_PAGES_MAX: u32 = 16 * 1024;
+pub(crate) const WAL_PAGES_MAX: u32 = 8 * 1024;
 /// Limit: nesting of stored values is not bounded by the parser; the stack of the reading thread bounds it.
 pub(crate) const READER_STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Limit: the text of an exported run.

@@ -27,6 +27,10 @@ pub(super) fn prepare(path: &Path, bytes_max: Option<u64>) -> Result<Connection,
     })?;
     let mut connection = connect(path).map_err(|cause| open_error(path, cause))?;
     check_origin(&connection, path)?;
+    // Acts on a file that has no page yet. Appends that are written together fill several small pages.
+    connection
+        .pragma_update(None, "page_size", limits::PAGE_BYTES)
+        .map_err(|cause| open_error(path, cause))?;
     switch_to_wal(&connection, path)?;
     migrate(&mut connection, path)?;
     set_up_writer(&connection, bytes_max).map_err(|cause| open_error(path, cause))?;

@@ -28,11 +28,17 @@ pub(crate) fn shows_pages(capabilities: Option<&ClientCapabilities>) -> bool {
     elicitation.is_some_and(|modes| modes.url.is_some())
 }
 
-/// What a client calls itself, short enough to be shown.
+/// What a modern client calls itself.
 pub(crate) fn client_name(info: Option<&Value>) -> Option<String> {
-    let text = |key: &str| info?.get(key)?.as_str().filter(|text| !text.is_empty());
-    let name = text("title").or_else(|| text("name"))?;
-    let name = match text("version") {
+    let text = |key: &str| info?.get(key)?.as_str();
+    shown_name([text("title"), text("name")], text("version"))
+}
+
+/// The first name that is one, with its version, short enough to be shown.
+pub(crate) fn shown_name(names: [Option<&str>; 2], version: Option<&str>) -> Option<String> {
+    let is_text = |text: &&str| !text.is_empty();
+    let name = names.into_iter().flatten().find(is_text)?;
+    let name = match version.filter(is_text) {
         Some(version) => format!("{name} {version}"),
         None => name.to_owned(),
     };

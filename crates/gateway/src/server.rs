@@ -221,8 +221,11 @@ impl Handler {
             Era::Modern => ask::client_name(meta::get(params, meta::CLIENT_INFO)),
             Era::Legacy => {
                 let info = context.peer.peer_info();
-                let info = info.and_then(|info| serde_json::to_value(&info.client_info).ok());
-                ask::client_name(info.as_ref())
+                info.and_then(|info| {
+                    let info = &info.client_info;
+                    let names = [info.title.as_deref(), Some(info.name.as_str())];
+                    ask::shown_name(names, Some(info.version.as_str()))
+                })
             }
         };
         let level = match era {

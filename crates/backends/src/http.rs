@@ -5,7 +5,9 @@ mod body;
 mod endpoint;
 mod fetch;
 mod open;
+mod plain;
 mod pool;
+mod rewound;
 mod stream;
 mod tokens;
 
@@ -29,7 +31,7 @@ pub(crate) use self::body::{broken, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
-pub(crate) use self::pool::Streaming;
+pub(crate) use self::pool::{Cause, Streaming};
 use crate::asking::Asker;
 use crate::call::Progress;
 use crate::error::RequestError;

@@ -37,6 +37,14 @@ pub(crate) const BACKOFF_WAITED: Duration = Duration::from_secs(1);
 
 /// Limit: the head of an HTTP response.
 pub(crate) const HTTP_HEAD_BYTES_MAX: usize = 256 * 1024;
+/// Limit: the body of a request that is written at once. It fits into what any system takes without being read, so a
+/// server that answers before it has read everything keeps nobody waiting.
+pub(crate) const PLAIN_REQUEST_BYTES_MAX: usize = 32 * 1024;
+/// Limit: headers of an answer that is read without `hyper`.
+pub(crate) const PLAIN_HEADERS_MAX: usize = 32;
+/// Room for a usual answer, and for a piece of a large one.
+pub(crate) const PLAIN_BUFFER_BYTES: usize = 4 * 1024;
+pub(crate) const PLAIN_BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Limit: all events of the stream of one request.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A token is renewed so long before it expires.

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::{ConnectError, RequestError};
-use crate::http::{Endpoint, Streaming, broken, refused};
+use crate::http::{Cause, Endpoint, Streaming, broken, refused};
 use crate::limits::OUTBOUND_MAX;
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
@@ -101,7 +101,7 @@ struct Inbound {
 #[derive(Debug, thiserror::Error)]
 enum StreamFault {
     #[error("{}", broken(.0))]
-    Broken(hyper::Error),
+    Broken(Cause),
     #[error("it sent too much: {0}")]
     TooLong(SseTooLong),
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::pool::Streaming;
+use super::pool::{Cause, Streaming};
 use crate::error::RequestError;
 
 /// A whole body. The flag is set when the connection takes it: before that the server cannot have
@@ -27,6 +27,18 @@ impl Outgoing {
             sent,
         }
     }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.data.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn tell_sent(&self) {
+        self.sent.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Body for Outgoing {
@@ -37,7 +49,7 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         _context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.sent.store(true, Ordering::SeqCst);
+        self.tell_sent();
         Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data))))
     }
 
@@ -71,6 +83,6 @@ pub(crate) async fn read_limited(
     Ok(whole)
 }
 
-pub(crate) fn broken(error: &hyper::Error) -> String {
+pub(crate) fn broken(error: &Cause) -> String {
     format!("the connection broke before the answer was whole: {error}")
 }

@@ -20,10 +20,14 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::body::Outgoing;
+use super::plain::{self, Asked, Plain};
+use super::rewound::Rewound;
 use crate::limits::{HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX};
 
-type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+/// A connection to a server, encrypted or not.
+pub(super) type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// Why a request or the body of its answer failed.
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// The connections to one server. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -47,20 +51,40 @@ struct Idle {
     home: Id,
 }
 
-/// One connection and the work that moves its bytes.
+/// One connection. It is plain until something comes that is not.
 #[derive(Debug)]
-struct Connection {
+enum Connection {
+    Plain(Box<Plain>),
+    Driven(Driven),
+}
+
+/// A connection that `hyper` reads and writes, and the work that moves its bytes.
+#[derive(Debug)]
+struct Driven {
     sender: SendRequest<Outgoing>,
-    driver: Option<Box<Driver<Io, Outgoing>>>,
+    driver: Option<Box<Driver<Rewound, Outgoing>>>,
 }
 
 /// The body of an answer. Reading it to its end gives the connection back; dropping it earlier
 /// closes the connection.
 #[derive(Debug)]
 pub(crate) struct Streaming {
-    body: Incoming,
+    body: Body,
     connection: Option<Connection>,
     idle: Arc<IdleOnes>,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// So many bytes are still to come.
+    Plain(u64),
+    Driven(Incoming),
+}
+
+/// Why a request has no answer, and the request itself if nothing of it has left.
+struct Unanswered {
+    cause: Cause,
+    unsent: Option<Request<Outgoing>>,
 }
 
 impl Pool {
@@ -79,12 +103,12 @@ impl Pool {
         request: Request<Outgoing>,
     ) -> Result<Response<Streaming>, Cause> {
         let mut request = request;
-        if let Some(mut kept) = self.idle.take() {
+        if let Some(kept) = self.idle.take() {
             match kept.exchange(request).await {
-                Ok(response) => return Ok(self.answer(response, kept)),
-                Err((error, unsent)) => match unsent {
+                Ok((response, kept)) => return Ok(self.answer(response, kept)),
+                Err(Unanswered { cause, unsent }) => match unsent {
                     Some(unsent) => request = unsent,
-                    None => return Err(error.into()),
+                    None => return Err(cause),
                 },
             }
         }
@@ -97,27 +121,17 @@ impl Pool {
         uri: &Uri,
         request: Request<Outgoing>,
     ) -> Result<Response<Streaming>, Cause> {
-        let mut fresh = self.connect(uri).await?;
+        let io = self.connector.clone().call(uri.clone()).await?;
+        let fresh = Connection::Plain(Box::new(Plain::new(io)));
         match fresh.exchange(request).await {
-            Ok(response) => Ok(self.answer(response, fresh)),
-            Err((error, _)) => Err(error.into()),
+            Ok((response, fresh)) => Ok(self.answer(response, fresh)),
+            Err(unanswered) => Err(unanswered.cause),
         }
     }
 
-    async fn connect(&self, uri: &Uri) -> Result<Connection, Cause> {
-        let io = self.connector.clone().call(uri.clone()).await?;
-        let mut builder = Builder::new();
-        builder.max_buf_size(HTTP_HEAD_BYTES_MAX);
-        let (sender, driver) = builder.handshake(io).await?;
-        Ok(Connection {
-            sender,
-            driver: Some(Box::new(driver)),
-        })
-    }
-
-    fn answer(&self, response: Response<Incoming>, connection: Connection) -> Response<Streaming> {
+    fn answer(&self, response: Response<Body>, connection: Connection) -> Response<Streaming> {
         response.map(|body| {
-            let is_over = body.is_end_stream();
+            let is_over = body.is_over();
             let mut streaming = Streaming {
                 body,
                 connection: Some(connection),
@@ -132,12 +146,67 @@ impl Pool {
 }
 
 impl Connection {
-    /// One request and the head of its answer. A request that was not begun comes back.
+    /// One request and the head of its answer.
     async fn exchange(
-        &mut self,
+        self,
         request: Request<Outgoing>,
-    ) -> Result<Response<Incoming>, (hyper::Error, Option<Request<Outgoing>>)> {
-        let Self { sender, driver } = self;
+    ) -> Result<(Response<Body>, Self), Unanswered> {
+        let io = match self {
+            Self::Driven(driven) => return driven.exchange(request).await,
+            Self::Plain(mut plain) if plain::is_usual(&request) => {
+                match plain.ask(&request).await {
+                    Asked::Answered(head, body_bytes) => {
+                        let response = head.map(|()| Body::Plain(body_bytes));
+                        return Ok((response, Self::Plain(plain)));
+                    }
+                    Asked::Closed => {
+                        return Err(Unanswered {
+                            cause: "the server closed the connection".into(),
+                            unsent: Some(request),
+                        });
+                    }
+                    Asked::Odd => plain.into_rewound(&request),
+                }
+            }
+            Self::Plain(plain) => plain.into_io(),
+        };
+        Box::pin(Driven::exchange_first(io, request)).await
+    }
+
+    /// Whether it can take another request.
+    fn is_usable(&mut self, context: &mut Context<'_>) -> bool {
+        match self {
+            Self::Plain(plain) => plain.rest(),
+            Self::Driven(driven) => driven.is_usable(context),
+        }
+    }
+}
+
+impl Driven {
+    /// Gives a connection to `hyper` with its first request.
+    async fn exchange_first(
+        io: Rewound,
+        request: Request<Outgoing>,
+    ) -> Result<(Response<Body>, Connection), Unanswered> {
+        let mut builder = Builder::new();
+        builder.max_buf_size(HTTP_HEAD_BYTES_MAX);
+        match builder.handshake(io).await {
+            Ok((sender, driver)) => {
+                let driver = Some(Box::new(driver));
+                Self { sender, driver }.exchange(request).await
+            }
+            Err(error) => Err(Unanswered {
+                cause: error.into(),
+                unsent: None,
+            }),
+        }
+    }
+
+    async fn exchange(
+        mut self,
+        request: Request<Outgoing>,
+    ) -> Result<(Response<Body>, Connection), Unanswered> {
+        let Self { sender, driver } = &mut self;
         let mut sending = pin!(sender.try_send_request(request));
         let answered = poll_fn(|context| {
             drive(driver, context);
@@ -146,13 +215,15 @@ impl Connection {
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))
         });
-        answered.await.map_err(|mut error| {
-            let unsent = error.take_message();
-            (error.into_error(), unsent)
-        })
+        match answered.await {
+            Ok(response) => Ok((response.map(Body::Driven), Connection::Driven(self))),
+            Err(mut error) => Err(Unanswered {
+                unsent: error.take_message(),
+                cause: error.into_error().into(),
+            }),
+        }
     }
 
-    /// Whether it can take another request.
     fn is_usable(&mut self, context: &mut Context<'_>) -> bool {
         if !self.sender.is_ready() {
             drive(&mut self.driver, context);
@@ -162,7 +233,7 @@ impl Connection {
 }
 
 /// Moves bytes. A connection that has ended is told to those who wait through their channels.
-fn drive(driver: &mut Option<Box<Driver<Io, Outgoing>>>, context: &mut Context<'_>) {
+fn drive(driver: &mut Option<Box<Driver<Rewound, Outgoing>>>, context: &mut Context<'_>) {
     if let Some(own) = driver
         && Pin::new(&mut **own).poll(context).is_ready()
     {
@@ -170,44 +241,91 @@ fn drive(driver: &mut Option<Box<Driver<Io, Outgoing>>>, context: &mut Context<'
     }
 }
 
+impl Body {
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Plain(left) => *left == 0,
+            Self::Driven(incoming) => incoming.is_end_stream(),
+        }
+    }
+
+    fn bytes_at_least(&self) -> u64 {
+        match self {
+            Self::Plain(left) => *left,
+            Self::Driven(incoming) => incoming.size_hint().lower(),
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    fn poll_next(
+        &mut self,
+        connection: Option<&mut Connection>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Cause>>> {
+        match (self, connection) {
+            (Self::Plain(0), _) => Poll::Ready(None),
+            (Self::Plain(left), Some(Connection::Plain(plain))) => {
+                plain.poll_body(context, *left).map(|read| {
+                    let read = read.map_err(Cause::from);
+                    *left -= read.as_ref().map_or(0, |piece| piece.len() as u64);
+                    Some(read)
+                })
+            }
+            // A plain body is read from a plain connection, which is kept until its end.
+            (Self::Plain(_), _) => Poll::Ready(None),
+            (Self::Driven(incoming), connection) => {
+                let driver = match connection {
+                    Some(Connection::Driven(driven)) => &mut driven.driver,
+                    Some(Connection::Plain(_)) | None => &mut None,
+                };
+                poll_driven(incoming, driver, context)
+            }
+        }
+    }
+}
+
+fn poll_driven(
+    body: &mut Incoming,
+    driver: &mut Option<Box<Driver<Rewound, Outgoing>>>,
+    context: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, Cause>>> {
+    let mut is_driven = false;
+    loop {
+        // Only driving moves it on, so it need not wake anybody.
+        let mut unwoken = Context::from_waker(Waker::noop());
+        match Pin::new(&mut *body).poll_frame(&mut unwoken) {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    return Poll::Ready(Some(Ok(data)));
+                }
+            }
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending if is_driven => return Poll::Pending,
+            Poll::Pending => {
+                is_driven = true;
+                drive(driver, context);
+            }
+        }
+    }
+}
+
 impl Streaming {
     /// The next piece of the body; `None` at its end.
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Cause>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     pub(crate) fn bytes_at_least(&self) -> u64 {
-        self.body.size_hint().lower()
+        self.body.bytes_at_least()
     }
 
-    fn poll_next(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
-        let mut is_driven = false;
-        loop {
-            // Only driving moves it on, so it need not wake anybody.
-            let mut unwoken = Context::from_waker(Waker::noop());
-            match Pin::new(&mut self.body).poll_frame(&mut unwoken) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
-                Poll::Ready(None) => {
-                    self.give_back(context);
-                    return Poll::Ready(None);
-                }
-                Poll::Pending if is_driven => return Poll::Pending,
-                Poll::Pending => {
-                    is_driven = true;
-                    if let Some(connection) = &mut self.connection {
-                        drive(&mut connection.driver, context);
-                    }
-                }
-            }
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cause>>> {
+        let polled = self.body.poll_next(self.connection.as_mut(), context);
+        if matches!(polled, Poll::Ready(None)) {
+            self.give_back(context);
         }
+        polled
     }
 
     fn give_back(&mut self, context: &mut Context<'_>) {

@@ -1,7 +1,8 @@
-//! The answer to a request: JSON of ours, or the result of a backend as it came, which goes on to a modern client
-//! without being read.
+//! The answer to a request: JSON of ours, or the result of a backend as it came, which goes on to the client without
+//! being read.
 
 use crate::fit;
+use crate::unread::Unread;
 use indexmap::IndexMap;
 use onecall_engine::failure::Category;
 use onecall_mcp::{CallResult, Era, RpcError, code, meta};
@@ -16,7 +17,7 @@ pub(crate) enum Answer {
     Passed(CallResult),
 }
 
-/// A result as it goes to a modern client.
+/// A result as it goes to a client.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Fitted {
@@ -57,16 +58,32 @@ impl Answer {
         }
     }
 
-    /// The answer with what the modern era wants in every result.
-    pub(crate) fn fitted(self, server: &Value) -> Result<Fitted, RpcError> {
+    /// The answer with what its era wants in every result.
+    pub(crate) fn fitted(self, era: Era, server: &Value) -> Result<Fitted, RpcError> {
         match self {
-            Self::Ours(value) => Ok(Fitted::Ours(fit::result(value, Era::Modern, server))),
+            Self::Ours(value) => Ok(Fitted::Ours(fit::result(value, era, server))),
             Self::Passed(result) => {
-                let fields = modern_fields(result.raw(), server);
+                let fields = match era {
+                    Era::Modern => modern_fields(result.raw(), server),
+                    Era::Legacy => legacy_fields(result.raw()),
+                };
                 fields
                     .map(Fitted::Passed)
                     .map_err(|error| unreadable(&error))
             }
+        }
+    }
+}
+
+impl Fitted {
+    /// The answer as `rmcp` takes it.
+    pub(crate) fn hidden(self, unread: &Unread) -> Result<Value, RpcError> {
+        match self {
+            Self::Ours(value) => Ok(value),
+            Self::Passed(fields) => match serde_json::to_string(&fields) {
+                Ok(text) => Ok(unread.hide(text)),
+                Err(error) => Err(unreadable(&error)),
+            },
         }
     }
 }
@@ -85,6 +102,17 @@ fn modern_fields(result: &RawValue, server: &Value) -> serde_json::Result<Fields
     Ok(fields)
 }
 
+fn legacy_fields(result: &RawValue) -> serde_json::Result<Fields> {
+    let mut fields: Fields = serde_json::from_str(result.get())?;
+    fields.shift_remove("resultType");
+    if let Some(structured) = fields.get_mut("structuredContent")
+        && !structured.get().starts_with('{')
+    {
+        *structured = to_raw_value(&IndexMap::from([(fit::WRAPPED, &*structured)]))?;
+    }
+    Ok(fields)
+}
+
 fn unreadable(error: &dyn std::fmt::Display) -> RpcError {
     let text = format!("the backend's result cannot be read: {error}");
     RpcError::new(code::INTERNAL, text)
@@ -97,12 +125,34 @@ mod tests {
     use serde_json::json;
 
     fn passed(text: &str) -> String {
+        passed_in(Era::Modern, text)
+    }
+
+    fn passed_in(era: Era, text: &str) -> String {
         let raw = RawValue::from_string(text.to_owned()).unwrap();
         let CallAnswer::Complete(result) = CallAnswer::from_raw(raw).unwrap() else {
             panic!("{text} is complete");
         };
-        let fitted = Answer::Passed(result).fitted(&json!({ "name": "n" }));
+        let fitted = Answer::Passed(result).fitted(era, &json!({ "name": "n" }));
         serde_json::to_string(&fitted.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_handshake_client_gets_objects_only_and_the_rest_as_it_came() {
+        assert_eq!(
+            passed_in(
+                Era::Legacy,
+                r#"{"resultType":"complete","structuredContent": [1.10],"content":[],"n":1e400}"#
+            ),
+            r#"{"structuredContent":{"result":[1.10]},"content":[],"n":1e400}"#
+        );
+        assert_eq!(
+            passed_in(
+                Era::Legacy,
+                r#"{"content":[],"structuredContent": {"b":1,"a":2}}"#
+            ),
+            r#"{"content":[],"structuredContent":{"b":1,"a":2}}"#
+        );
     }
 
     #[test]

@@ -154,7 +154,7 @@ struct Success<'a> {
 }
 
 fn success(id: &RequestId, answer: Answer, server: &Value) -> Response {
-    let body = answer.fitted(server).and_then(|result| {
+    let body = answer.fitted(Era::Modern, server).and_then(|result| {
         let message = Success {
             jsonrpc: "2.0",
             id: id.to_value(),

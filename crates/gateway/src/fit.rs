@@ -5,7 +5,7 @@ use onecall_mcp::{Era, meta};
 use serde_json::{Map, Value, json};
 
 /// The name under which a handshake client sees structured content that is no object.
-const WRAPPED: &str = "result";
+pub(crate) const WRAPPED: &str = "result";
 
 /// A result as this era expects it.
 pub(crate) fn result(mut value: Value, era: Era, server: &Value) -> Value {

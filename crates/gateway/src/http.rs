@@ -7,9 +7,9 @@ use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, connections, metrics, observe};
+use crate::{answer_page, connections, metrics, observe, unread};
 use axum::Router;
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn_with_state, map_response, map_response_with_state};
 use axum::routing::{any_service, get};
 use futures::future::BoxFuture;
 use onecall_runtime::runtime::Runtime;
@@ -199,7 +199,9 @@ fn face(intake: Arc<Intake>, options: &HttpOptions, streams: CancellationToken) 
     let service = StreamableHttpService::new(move || Ok(handler.fresh()), table, config);
     let message = from_fn_with_state(intake, admit::message);
     let session = from_fn_with_state(handshakes, handshake::session);
+    let unread = shared.unread.clone();
     let mcp = any_service(service)
+        .layer(map_response_with_state(unread, unread::shown))
         .layer(message)
         .layer(session)
         .layer(map_response(admit::in_json));

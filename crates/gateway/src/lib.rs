@@ -39,6 +39,7 @@ mod sessions;
 mod stdio;
 mod tasks;
 mod tools;
+mod unread;
 
 pub use auth::Access;
 pub use http::{Leaving, Mount, RESERVED_PATHS, serve_http};

@@ -18,11 +18,15 @@ pub(crate) fn is_known(revision: Revision) -> bool {
 
 /// The same answer, without such events where it is a stream.
 pub(crate) fn without(response: Response) -> Response {
-    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
-    if !response.headers().get(CONTENT_TYPE).is_some_and(is_stream) {
+    if !is_stream(&response) {
         return response;
     }
     response.map(|body| Body::new(Unprimed(body)))
+}
+
+pub(crate) fn is_stream(response: &Response) -> bool {
+    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
+    response.headers().get(CONTENT_TYPE).is_some_and(is_stream)
 }
 
 /// The body of a stream; `rmcp` gives each event in a frame of its own.

@@ -12,7 +12,8 @@ use crate::metrics::{Counts, Tool};
 use crate::raw::{Content, RawRequest};
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
-use crate::{ask, call, fit, offers, tasks, tools};
+use crate::unread::Unread;
+use crate::{ask, call, offers, tasks, tools};
 use http::request::Parts;
 use onecall_mcp::{Era, RpcError, meta, method};
 use onecall_runtime::calls::{CallerToken, Takes};
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     /// Who may call, where callers are asked.
     pub(crate) access: Option<Access>,
     pub(crate) counts: Counts,
+    /// How results go through `rmcp` that are not read.
+    pub(crate) unread: Unread,
     /// Calls whose backends wait for an answer of a modern client.
     pub(crate) held: Arc<HeldCalls>,
     settled: OnceCell<()>,
@@ -110,6 +113,7 @@ impl Shared {
             is_base_stated: setup.is_base_stated,
             access: setup.access,
             counts: Counts::default(),
+            unread: Unread::new(),
             held: Arc::default(),
             settled: OnceCell::new(),
         }
@@ -199,15 +203,17 @@ impl Handler {
             return Err(RpcError::method_not_found(crate::raw::METHOD));
         };
         let era = era_of(&context);
-        let result = match request.method.as_str() {
-            method::SET_LEVEL if era == Era::Legacy => self.session.set_level(&request.params)?,
+        let answer = match request.method.as_str() {
+            method::SET_LEVEL if era == Era::Legacy => {
+                Answer::Ours(self.session.set_level(&request.params)?)
+            }
             _ => {
                 let caller = self.caller(context, &request.params, era);
-                let answer = answered(&self.shared, request, &caller).await?;
-                answer.into_value()?
+                answered(&self.shared, request, &caller).await?
             }
         };
-        Ok(fit::result(result, era, &self.shared.server_info))
+        let fitted = answer.fitted(era, &self.shared.server_info)?;
+        fitted.hidden(&self.shared.unread)
     }
 
     fn caller(&self, context: RequestContext<RoleServer>, params: &Value, era: Era) -> Caller {

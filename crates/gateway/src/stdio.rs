@@ -7,6 +7,7 @@ use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
+use crate::unread::Unread;
 use futures::future::BoxFuture;
 use onecall_mcp::{
     Incoming, Line, Lines, Revision, RpcError, ShapeError, code, message_text, method, parse,
@@ -76,7 +77,7 @@ pub async fn serve_lines(
             () = leaving => {}
         }
     });
-    let transport = LineTransport::start(input, output);
+    let transport = LineTransport::start(input, output, shared.unread.clone());
     let served = serve_server_with_ct(Handler::new(shared), transport, closing).await;
     let outcome = match served {
         Ok(running) => {
@@ -100,15 +101,17 @@ fn opening_failed(error: &rmcp::service::ServerInitializeError) -> Result<(), Se
 
 struct LineTransport {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
-    outgoing: Option<mpsc::Sender<String>>,
+    outgoing: Option<mpsc::Sender<Vec<u8>>>,
     reading: JoinHandle<()>,
     writing: Option<JoinHandle<()>>,
+    unread: Unread,
 }
 
 impl LineTransport {
     fn start(
         input: Box<dyn AsyncRead + Send + Unpin>,
         output: Box<dyn AsyncWrite + Send + Unpin>,
+        unread: Unread,
     ) -> Self {
         let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
         let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
@@ -118,6 +121,7 @@ impl LineTransport {
             outgoing: Some(outgoing),
             reading: tokio::spawn(read(input, received, refusals)),
             writing: Some(tokio::spawn(write(output, to_write))),
+            unread,
         }
     }
 }
@@ -135,10 +139,11 @@ impl Transport<RoleServer> for LineTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outgoing = self.outgoing.clone();
+        let (outgoing, unread) = (self.outgoing.clone(), self.unread.clone());
         async move {
-            let mut text = serde_json::to_string(&item)?;
-            text.push('\n');
+            let text = serde_json::to_vec(&item)?;
+            let mut text = unread.show(&text).unwrap_or(text);
+            text.push(b'\n');
             let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
             let outgoing = outgoing.ok_or_else(closed)?;
             outgoing.send(text).await.map_err(|_| closed())
@@ -162,7 +167,7 @@ impl Transport<RoleServer> for LineTransport {
 async fn read(
     mut input: Box<dyn AsyncRead + Send + Unpin>,
     received: mpsc::Sender<ClientJsonRpcMessage>,
-    refusals: mpsc::Sender<String>,
+    refusals: mpsc::Sender<Vec<u8>>,
 ) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
     let mut revision = None;
@@ -180,7 +185,7 @@ async fn read(
                     Ok(message) => received.send(message).await.is_ok(),
                     Err(error) => {
                         let refusal = response_error(None, &error);
-                        refusals.send(message_text(&refusal)).await.is_ok()
+                        refusals.send(message_text(&refusal).into()).await.is_ok()
                     }
                 };
                 if !sent {
@@ -195,10 +200,10 @@ async fn read(
     }
 }
 
-async fn write(mut output: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::Receiver<String>) {
+async fn write(mut output: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
         let written = async {
-            output.write_all(line.as_bytes()).await?;
+            output.write_all(&line).await?;
             output.flush().await
         };
         if written.await.is_err() {

@@ -73,6 +73,32 @@ async fn structured_content_is_an_object_for_them() {
 }
 
 #[tokio::test]
+async fn nothing_a_backend_sends_is_lost_on_any_way_through() {
+    let world = World::start().await;
+    let sent = r#"{"zulu":{"b":123456789012345678901234567890,"a":2},"content":[{"type":"hologram","depth":3,"annotations":{"audience":["martian"]}}],"structuredContent":"#;
+    let legacy =
+        format!(r#""result":{sent}{{"result":[1,2,3]}},"_meta":{{"vendor.example/x":null}}}}}}"#);
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Http::new(world.address);
+        client.initialize(revision, json!({})).await;
+        let answer = client
+            .legacy("tools/call", json!({ "name": "odd_odd" }))
+            .await;
+        let text = answer.text().await;
+        assert!(text.contains(&legacy), "{revision}: {text}");
+    }
+    // A modern client that wants to hear of progress is answered by `rmcp` too.
+    let call = json!({ "name": "odd_odd", "_meta": { "progressToken": "p" } });
+    let mut client = Http::new(world.address);
+    let text = client.modern("tools/call", call).await.text().await;
+    assert!(
+        text.contains(&format!(r#""result":{sent}[1,2,3],"#)),
+        "{text}"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
 async fn progress_arrives_on_the_stream_of_the_call() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

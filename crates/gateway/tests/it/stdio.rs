@@ -41,9 +41,12 @@ impl Pipe {
     }
 
     async fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_line().await).unwrap()
+    }
+
+    async fn next_line(&mut self) -> String {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
-        let line = line.expect("a line in time").unwrap().expect("a line");
-        serde_json::from_str(&line).unwrap()
+        line.expect("a line in time").unwrap().expect("a line")
     }
 
     async fn ask(&mut self, message: Value) -> Value {
@@ -74,12 +77,11 @@ async fn a_handshake_client_lists_and_calls() {
         .await;
     assert_eq!(listed["result"]["tools"][0]["name"], "three");
     let call = json!({ "name": "odd_odd", "arguments": {} });
-    let called = pipe
-        .ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call }))
-        .await;
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call });
+    pipe.write(&call.to_string()).await;
     assert_eq!(
-        called["result"]["structuredContent"],
-        json!({ "result": [1, 2, 3] })
+        pipe.next_line().await,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"zulu":{"b":123456789012345678901234567890,"a":2},"content":[{"type":"hologram","depth":3,"annotations":{"audience":["martian"]}}],"structuredContent":{"result":[1,2,3]},"_meta":{"vendor.example/x":null}}}"#
     );
     pipe.end().await;
 }

@@ -119,31 +119,30 @@ impl Lines {
 
 impl Skipped {
     /// The request id of the answer, where one end of the line shows it plainly: servers write the
-    /// envelope before or after the result.
+    /// envelope before or after the result. None for what is no answer.
     pub fn response_id(&self) -> Option<i64> {
-        let after = |bytes: &[u8], at: usize| {
-            let rest = String::from_utf8_lossy(&bytes[at..]).into_owned();
-            let digits = rest.trim_start().trim_start_matches(':').trim_start();
-            let end = digits
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(digits.len());
-            digits[..end].parse().ok()
-        };
-        let key = b"\"id\"";
-        let find = |bytes: &[u8]| bytes.windows(key.len()).position(|window| window == key);
-        let rfind = |bytes: &[u8]| bytes.windows(key.len()).rposition(|window| window == key);
-        // Invariant: in the head only an id before `result` is the envelope's.
-        let result = self
-            .head
-            .windows(8)
-            .position(|window| window == b"\"result\"");
-        if let (Some(id), Some(result)) = (find(&self.head), result)
-            && id < result
-        {
-            return after(&self.head, id + key.len());
+        const KEY: &[u8] = b"\"id\"";
+        let place = |key: &[u8]| self.head.windows(key.len()).position(|own| own == key);
+        let first = |keys: [&[u8]; 2]| keys.into_iter().filter_map(place).min();
+        // Invariant: in the head only what stands before the first of these is the envelope's.
+        let answer = first([b"\"result\"", b"\"error\""])?;
+        if first([b"\"method\"", b"\"params\""]).is_some_and(|asked| asked < answer) {
+            return None;
         }
-        rfind(&self.tail).and_then(|at| after(&self.tail, at + key.len()))
+        if let Some(at) = place(KEY).filter(|at| *at < answer) {
+            return number(&self.head[at + KEY.len()..]);
+        }
+        let at = self.tail.windows(KEY.len()).rposition(|own| own == KEY)?;
+        number(&self.tail[at + KEY.len()..])
     }
+}
+
+/// The whole number after the colon of a key.
+fn number(bytes: &[u8]) -> Option<i64> {
+    let rest = String::from_utf8_lossy(bytes);
+    let digits = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().ok()
 }
 
 #[cfg(test)]
@@ -204,6 +203,14 @@ mod tests {
             "{{\"result\":{{\"id\":3,\"t\":\"{filler}\"}},\"jsonrpc\":\"2.0\",\"id\":18}}\n"
         );
         assert_eq!(id_of(last), Some(18));
+        let failed = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":19,\"error\":{{\"code\":1,\"data\":[\"{filler}\",{{\"id\":3}}]}}}}\n"
+        );
+        assert_eq!(id_of(failed), Some(19));
         assert_eq!(id_of(format!("{filler}\n")), None);
+        let told = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{{\"result\":\"{filler}\",\"id\":3}}}}\n"
+        );
+        assert_eq!(id_of(told), None);
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Stamp {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Params<'a> {
     body: Body<'a>,
+    /// Of an opened connection: what the protocol wants in `_meta` is the stamp's to say, if there is one.
+    is_opened: bool,
     stamp: Option<(&'a Stamp, Takes)>,
     progress_token: Option<i64>,
 }
@@ -72,6 +74,7 @@ impl<'a> Params<'a> {
     pub(crate) fn plain(params: &'a Value) -> Self {
         Self {
             body: Body::Other(params),
+            is_opened: false,
             stamp: None,
             progress_token: None,
         }
@@ -85,13 +88,16 @@ impl<'a> Params<'a> {
                 arguments,
                 is_task,
             },
+            is_opened: false,
             stamp: None,
             progress_token: None,
         }
     }
 
+    /// For an opened connection; a handshake server is told nothing of the other era.
     pub(crate) fn stamped(self, stamp: Option<&'a Stamp>, takes: Takes) -> Self {
         Self {
+            is_opened: true,
             stamp: stamp.map(|stamp| (stamp, takes)),
             ..self
         }
@@ -121,6 +127,7 @@ impl<'a> Params<'a> {
         };
         Meta {
             given,
+            is_opened: self.is_opened,
             stamp: self.stamp,
             progress_token: self.progress_token,
         }
@@ -168,19 +175,21 @@ impl Serialize for Params<'_> {
 /// of the client whom the request is passed on for.
 struct Meta<'a> {
     given: Option<&'a Map<String, Value>>,
+    is_opened: bool,
     stamp: Option<(&'a Stamp, Takes)>,
     progress_token: Option<i64>,
 }
 
 impl Meta<'_> {
     fn is_empty(&self) -> bool {
+        let given = self.given.into_iter().flatten();
         self.stamp.is_none()
             && self.progress_token.is_none()
-            && self.given.is_none_or(Map::is_empty)
+            && given.filter(|(key, _)| !self.is_ours(key)).count() == 0
     }
 
     fn is_ours(&self, key: &str) -> bool {
-        (self.stamp.is_some()
+        (self.is_opened
             && matches!(
                 key,
                 meta::PROTOCOL_VERSION | meta::CLIENT_INFO | meta::CLIENT_CAPABILITIES
@@ -250,6 +259,23 @@ mod tests {
         let declared = &meta[meta::CLIENT_CAPABILITIES];
         assert_eq!(declared["elicitation"], json!({ "url": {} }));
         assert_eq!(declared["extensions"], json!({ TASKS_EXTENSION: {} }));
+    }
+
+    #[test]
+    fn a_handshake_server_is_told_nothing_of_the_other_era() {
+        let mut call = Call::new("t", json!({}));
+        let capabilities = meta::CLIENT_CAPABILITIES.to_owned();
+        call.meta.insert(capabilities, json!({}));
+        let arguments = to_raw_value(&json!({})).unwrap();
+        let text = |call: &Call| {
+            let params = Params::call(call, &arguments, false).stamped(None, Takes::ALL);
+            params.text(1, "tools/call", false)
+        };
+        let bare = json!({ "name": "t", "arguments": {} });
+        assert_eq!(read(&text(&call))["params"], bare);
+        call.meta.insert("own".to_owned(), json!(1));
+        let meta = &read(&text(&call))["params"]["_meta"];
+        assert_eq!(*meta, json!({ "own": 1 }));
     }
 
     #[test]

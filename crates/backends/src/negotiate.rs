@@ -95,6 +95,8 @@ pub(crate) async fn probe(link: &Link, opening: &Opening) -> Result<Found, Conne
     let handshake = initialize(link, opening);
     tokio::pin!(handshake);
     tokio::select! {
+        // Of two answers that are there already the first one counts.
+        biased;
         answer = &mut probing => match judge(answer)? {
             Judged::Modern(agreement) => Ok(Found::Agreed(agreement)),
             Judged::Legacy => Ok(handshake_or_fresh(handshake.await)),
@@ -205,4 +207,59 @@ pub(crate) fn parse_result(raw: &serde_json::value::RawValue) -> Result<Value, R
 /// An error that only a server without this method gives.
 pub(crate) fn is_unknown_method(error: &RpcError) -> bool {
     error.code == onecall_mcp::code::METHOD_NOT_FOUND
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    use super::*;
+
+    /// Takes its time, then answers the probe and the handshake in one go.
+    async fn slow_server(stream: tokio::io::DuplexStream) {
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut lines = BufReader::new(reader).lines();
+        let mut answers = String::new();
+        for result in [
+            json!({ "supportedVersions": ["2026-07-28"], "capabilities": {} }),
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {} }),
+        ] {
+            let line = lines.next_line().await.unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            answers.push_str(&onecall_mcp::message_text(&answer));
+        }
+        writer.write_all(answers.as_bytes()).await.unwrap();
+        while lines.next_line().await.is_ok_and(|line| line.is_some()) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_server_of_both_eras_is_always_found_to_be_modern() {
+        let opening = Opening {
+            client: ClientInfo {
+                name: "test".to_owned(),
+                version: "1".to_owned(),
+            },
+            capabilities: json!({}),
+            serves_one: false,
+        };
+        for _ in 0..20 {
+            let (near, far) = tokio::io::duplex(64 * 1024);
+            let (reader, writer) = tokio::io::split(near);
+            let (link, writing) = Link::new(writer);
+            let tasks = [
+                tokio::spawn(writing),
+                tokio::spawn(slow_server(far)),
+                tokio::spawn({
+                    let link = link.clone();
+                    async move { drop(link.read(reader).await) }
+                }),
+            ];
+            let Ok(Found::Agreed(agreement)) = probe(&link, &opening).await else {
+                panic!("not agreed")
+            };
+            assert_eq!(agreement.revision, Revision::MODERN);
+            tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        }
+    }
 }

@@ -83,6 +83,8 @@ pub(crate) const LIST_KEPT_DEFAULT: Duration = Duration::from_secs(30);
 pub(crate) const LIST_KEPT_MIN: Duration = Duration::from_secs(1);
 /// Limit: a list is read again after this time, whatever the server says.
 pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
+/// Limit: all pages of one list of tools, resources, templates or prompts.
+pub(crate) const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Limit: updates of resources that wait for a slow listener; older ones are lost to it.
 pub(crate) const UPDATES_MAX: usize = 256;
 /// A change stream that ended is asked for again after this time.

@@ -1,17 +1,23 @@
 //! Lists other than tools: resources, resource templates, prompts. Read when first wanted, kept until the server
-//! tells of a change or its word on how long they last runs out. Entries stay as received.
+//! tells of a change or its word on how long they last runs out. Entries stay as received. A list is read once for all
+//! who want it, and read on when nobody waits any more.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
 use onecall_mcp::{ShapeError, method};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::CallError;
-use crate::limits::{LIST_KEPT_DEFAULT, LIST_KEPT_MAX};
+use crate::limits::{LIST_BYTES_MAX, LIST_KEPT_DEFAULT, LIST_KEPT_MAX};
 use crate::slot::Slot;
+
+type Entries = Arc<[Value]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind {
@@ -55,14 +61,24 @@ struct Kept {
     /// How often the list was said to have changed.
     changes: u64,
     list: Option<Read>,
+    /// The one that is being read.
+    reading: Option<Reading>,
 }
 
 #[derive(Debug)]
 struct Read {
-    entries: Arc<[Value]>,
+    entries: Entries,
     /// The count of changes before it was read.
     as_of: u64,
     until: Instant,
+}
+
+/// A list on its way, for any number of those who want it.
+#[derive(Clone, Debug)]
+struct Reading {
+    as_of: u64,
+    since: Instant,
+    outcome: Shared<BoxFuture<'static, Result<Entries, CallError>>>,
 }
 
 impl Lists {
@@ -75,17 +91,9 @@ impl Lists {
     }
 
     /// The list as last read, however long ago.
-    pub(crate) fn last(&self, kind: ListKind) -> Option<Arc<[Value]>> {
+    fn last(&self, kind: ListKind) -> Option<Entries> {
         let kept = self.lock();
         let list = kept[kind as usize].list.as_ref();
-        list.map(|read| Arc::clone(&read.entries))
-    }
-
-    fn fresh(&self, kind: ListKind) -> Option<Arc<[Value]>> {
-        let kept = self.lock();
-        let Kept { changes, list } = &kept[kind as usize];
-        let is_fresh = |read: &&Read| read.as_of == *changes && Instant::now() < read.until;
-        let list = list.as_ref().filter(is_fresh);
         list.map(|read| Arc::clone(&read.entries))
     }
 
@@ -103,16 +111,75 @@ impl Lists {
 }
 
 /// The list of one kind, read anew where what is kept no longer holds.
-pub(crate) async fn read(slot: &Slot, kind: ListKind) -> Result<Arc<[Value]>, CallError> {
-    if let Some(entries) = slot.lists.fresh(kind) {
-        return Ok(entries);
+pub(crate) async fn read(slot: &Arc<Slot>, kind: ListKind) -> Result<Entries, CallError> {
+    match wanted(slot, kind) {
+        Ok(entries) => Ok(entries),
+        Err(reading) => reading.outcome.await,
     }
+}
+
+/// The same within a time that begins with the reading, whoever began it: a backend that takes long is waited for
+/// once, and one that has failed is not waited for. Until it is there the list stands as last read.
+pub(crate) async fn read_soon(slot: &Arc<Slot>, kind: ListKind, patience: Duration) -> Entries {
+    let reading = match wanted(slot, kind) {
+        Ok(entries) => return entries,
+        Err(reading) => reading,
+    };
+    let patience = if slot.has_failed() {
+        Duration::ZERO
+    } else {
+        patience.saturating_sub(reading.since.elapsed())
+    };
+    let outcome = if patience.is_zero() {
+        reading.outcome.now_or_never()
+    } else {
+        let waited = tokio::time::timeout(patience, reading.outcome).await;
+        waited.ok()
+    };
+    match outcome {
+        Some(Ok(entries)) => return entries,
+        Some(Err(error)) => {
+            let backend = &slot.target.options.name;
+            tracing::debug!(%backend, %error, ?kind, "a list cannot be read");
+        }
+        None => {}
+    }
+    slot.lists.last(kind).unwrap_or_default()
+}
+
+/// The list as it is kept, or the reading that will give it.
+fn wanted(slot: &Arc<Slot>, kind: ListKind) -> Result<Entries, Reading> {
+    let mut kept = slot.lists.lock();
+    let own = &mut kept[kind as usize];
+    let now = Instant::now();
+    let is_fresh = |read: &&Read| read.as_of == own.changes && now < read.until;
+    if let Some(read) = own.list.as_ref().filter(is_fresh) {
+        return Ok(Arc::clone(&read.entries));
+    }
+    // One that began before the last change may not show it.
+    let is_current =
+        |reading: &&Reading| reading.as_of == own.changes && reading.outcome.peek().is_none();
+    if let Some(reading) = own.reading.as_ref().filter(is_current) {
+        return Err(reading.clone());
+    }
+    let task = tokio::spawn(read_now(Arc::clone(slot), kind));
+    let outcome = async { task.await.unwrap_or(Err(CallError::Stopped)) };
+    let reading = Reading {
+        as_of: own.changes,
+        since: now,
+        outcome: outcome.boxed().shared(),
+    };
+    own.reading = Some(reading.clone());
+    Err(reading)
+}
+
+async fn read_now(slot: Arc<Slot>, kind: ListKind) -> Result<Entries, CallError> {
     let (_, _, capability) = kind.words();
     let capabilities = slot.capabilities().await?;
     let as_of = slot.lists.changes(kind);
     let (entries, lasts) = match capabilities.get(capability) {
         None => (Vec::new(), None),
-        Some(_) => fetch(slot, kind).await?,
+        Some(_) => fetch(&slot, kind).await?,
     };
     let tells = capabilities
         .get(capability)
@@ -122,7 +189,7 @@ pub(crate) async fn read(slot: &Slot, kind: ListKind) -> Result<Arc<[Value]>, Ca
     } else {
         LIST_KEPT_DEFAULT
     };
-    let entries: Arc<[Value]> = entries.into();
+    let entries: Entries = entries.into();
     let read = Read {
         entries: Arc::clone(&entries),
         as_of,
@@ -141,12 +208,13 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Durati
     };
     let mut entries = Vec::new();
     let mut lasts: Option<Duration> = None;
+    let mut bytes = 0;
+    let mut cursors: HashSet<String> = HashSet::new();
     let mut cursor: Option<String> = None;
-    for _ in 0..PAGES_MAX {
-        let params = cursor
-            .as_ref()
-            .map_or(json!({}), |cursor| json!({ "cursor": cursor }));
+    for number in 1.. {
+        let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
         let raw = slot.request(method, params).await?;
+        bytes += raw.get().len();
         let mut page: Value = serde_json::from_str(raw.get())
             .map_err(|error| malformed(ShapeError::NotJson(error.to_string())))?;
         let Some(Value::Array(listed)) = page.get_mut(key).map(Value::take) else {
@@ -157,19 +225,26 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Durati
             }));
         };
         entries.extend(listed);
+        let too_many = |what, limit| Err(malformed(ShapeError::TooMany { what, limit }));
         if entries.len() > TOOLS_MAX {
-            return Err(malformed(ShapeError::TooMany {
-                what: "entries",
-                limit: TOOLS_MAX,
-            }));
+            return too_many("entries", TOOLS_MAX);
+        }
+        if bytes > LIST_BYTES_MAX {
+            return too_many("bytes in one list", LIST_BYTES_MAX);
         }
         let ttl = page.get("ttlMs").and_then(Value::as_u64);
         let ttl = ttl.map(Duration::from_millis);
         lasts = lasts.into_iter().chain(ttl).min();
-        match page.get("nextCursor").and_then(Value::as_str) {
-            Some(next) if cursor.as_deref() != Some(next) => cursor = Some(next.to_owned()),
-            _ => break,
+        let next = page.get("nextCursor").and_then(Value::as_str);
+        let Some(next) = next.map(str::to_owned) else {
+            break;
+        };
+        if number == PAGES_MAX || !cursors.insert(next.clone()) {
+            let backend = &slot.target.options.name;
+            tracing::warn!(%backend, "the list of {key} is cut: it leads back or goes on after {PAGES_MAX} pages");
+            break;
         }
+        cursor = Some(next);
     }
     Ok((entries, lasts))
 }

@@ -188,8 +188,8 @@ impl Backends {
         lists::read(&self.entry(backend)?.shared, kind).await
     }
 
-    /// The lists of all backends, side by side. One that does not answer within `patience` stands with what it said
-    /// last, if anything.
+    /// The lists of all backends, side by side. One that does not answer within `patience` of being asked first stands
+    /// with what it said last, if anything, and delays nobody again.
     pub async fn lists(
         &self,
         kind: ListKind,
@@ -197,18 +197,7 @@ impl Backends {
     ) -> Vec<(BackendName, Arc<[Value]>)> {
         let one = |(name, entry): (&BackendName, &Arc<Entry>)| {
             let (name, slot) = (name.clone(), Arc::clone(&entry.shared));
-            async move {
-                let read = tokio::time::timeout(patience, lists::read(&slot, kind)).await;
-                let entries = match read {
-                    Ok(Ok(entries)) => Some(entries),
-                    Ok(Err(error)) => {
-                        tracing::debug!(backend = %name, %error, ?kind, "a list cannot be read");
-                        slot.lists.last(kind)
-                    }
-                    Err(_) => slot.lists.last(kind),
-                };
-                (name, entries.unwrap_or_default())
-            }
+            async move { (name, lists::read_soon(&slot, kind, patience).await) }
         };
         futures::future::join_all(self.inner.slots.iter().map(one)).await
     }

@@ -58,6 +58,8 @@ pub(crate) struct Slot {
     health: Mutex<Health>,
     doubt: Notify,
     connects: AtomicU64,
+    /// The last attempt to connect came to nothing, or the connection ended.
+    failed: AtomicBool,
     publish: Publish,
     stop: CancellationToken,
 }
@@ -108,6 +110,7 @@ impl Slot {
             health: Mutex::new(Health::new(target.options.health.failures_max)),
             doubt: Notify::new(),
             connects: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
             publish,
             stop: CancellationToken::new(),
             target,
@@ -242,6 +245,11 @@ impl Slot {
                 })
             }
         }
+    }
+
+    /// Nobody knows whether it will ever be there.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
     }
 
     pub(crate) fn in_flight(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Reading the list of tools, page by page, and what is odd about it: what is left out is said by name.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use onecall_mcp::limits::{PAGES_MAX, TOOL_NAME_MAX, TOOLS_MAX};
@@ -9,8 +10,8 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::error::RequestError;
-use crate::limits::{REMARKS_MAX, SHOWN_NAME_CHARS_MAX};
-use crate::negotiate::is_unknown_method;
+use crate::limits::{LIST_BYTES_MAX, REMARKS_MAX, SHOWN_NAME_CHARS_MAX};
+use crate::negotiate::{is_unknown_method, parse_result};
 
 /// All tools, over all pages, in the order of the server.
 #[derive(Debug, Default)]
@@ -51,13 +52,20 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
     let mut list = ToolList::default();
     let mut cursors: HashSet<String> = HashSet::new();
     let mut cursor: Option<String> = None;
+    let mut bytes = 0;
     for number in 1.. {
         let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-        let page = match client.request(method::TOOLS_LIST, params).await {
+        let listed = client.request_raw(method::TOOLS_LIST, params, Arc::default());
+        let raw = match listed.await {
             // A server of resources or prompts alone.
             Err(RequestError::Rpc(error)) if is_unknown_method(&error) => break,
-            listed => ToolPage::from_value(listed?).map_err(RequestError::Malformed)?,
+            listed => listed?,
         };
+        bytes += raw.get().len();
+        if bytes > LIST_BYTES_MAX {
+            return Err(too_many("bytes in one list", LIST_BYTES_MAX));
+        }
+        let page = ToolPage::from_value(parse_result(&raw)?).map_err(RequestError::Malformed)?;
         for fault in page.refused {
             list.remarks.add(format!("an entry is left out: {fault}"));
         }
@@ -65,11 +73,7 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
         let lasts = page.ttl_ms.map(Duration::from_millis);
         list.lasts = lasts.into_iter().chain(list.lasts).min();
         if list.tools.len() > TOOLS_MAX {
-            let fault = ShapeError::TooMany {
-                what: "tools",
-                limit: TOOLS_MAX,
-            };
-            return Err(RequestError::Malformed(fault));
+            return Err(too_many("tools", TOOLS_MAX));
         }
         let Some(next) = page.next_cursor else { break };
         if !cursors.insert(next.clone()) {
@@ -89,6 +93,10 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
     }
     leave_out(&mut list);
     Ok(list)
+}
+
+fn too_many(what: &'static str, limit: usize) -> RequestError {
+    RequestError::Malformed(ShapeError::TooMany { what, limit })
 }
 
 /// The first of a name wins. A name that clients would refuse, with the whole list, can be changed by an override.

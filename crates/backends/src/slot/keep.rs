@@ -1,6 +1,7 @@
 //! The life of a slot: connect, watch the connection, probe it when calls raise a doubt, connect again with back-off.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
@@ -39,6 +40,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
                 let since = Instant::now();
                 lock(&slot.health).answered();
                 tracing::info!(backend = %slot.target.options.name, "a backend is up");
+                slot.failed.store(false, Ordering::SeqCst);
                 slot.state.send_replace(State::Ready(Arc::clone(&client)));
                 let reason = Box::pin(watch_connection(&slot, &client)).await;
                 if slot.stop.is_cancelled() {
@@ -53,6 +55,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
             }
         };
         failures += 1;
+        slot.failed.store(true, Ordering::SeqCst);
         let until = Instant::now() + backoff.after(lived);
         if !slot.stop.is_cancelled() {
             if lived.is_some_and(|lived| lived >= DOWN_LOGGED_AGAIN) {

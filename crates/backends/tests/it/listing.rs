@@ -2,6 +2,8 @@
 
 use onecall_backends::{BackendOptions, BackendStatus};
 use onecall_mcp::{Era, Tool};
+use onecall_testkit::faulty::{Reply, Server, answer, done, modern};
+use serde_json::json;
 
 use crate::world::{PATIENCE, start};
 
@@ -74,4 +76,27 @@ async fn odd_entries_are_told_by_name() {
     }
     assert!(remarks.iter().all(|remark| remark.len() < 250));
     assert_eq!(status.to_json()["remarks"][0], remarks[0].as_str());
+}
+
+#[tokio::test]
+async fn a_list_of_endless_length_is_given_up() {
+    let server = Server::start(|seen| {
+        if seen.body["method"] != "tools/list" {
+            return modern(done)(seen);
+        }
+        let cursor = seen.body["params"]["cursor"].as_str().unwrap_or_default();
+        let filler = "x".repeat(15 * 1024 * 1024);
+        let page = json!({ "tools": [], "filler": filler, "nextCursor": format!("{cursor}c") });
+        Reply::Json(200, Vec::new(), answer(seen, "result", page))
+    })
+    .await;
+    let backends = start(vec![BackendOptions::http("b", &server.url)]);
+    backends.settle(PATIENCE).await;
+    let status = backends.status().remove(0);
+    let reason = status.state.reason().unwrap_or_default();
+    assert!(
+        reason.ends_with("more than 67108864 bytes in one list"),
+        "{status:?}"
+    );
+    backends.shutdown().await;
 }

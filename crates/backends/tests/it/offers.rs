@@ -1,9 +1,13 @@
 //! Resources and prompts of one backend: lists that are kept while they hold, and updates, in both eras.
 
-use onecall_backends::{BackendName, ListKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use onecall_backends::{BackendName, BackendOptions, ListKind};
 use onecall_mcp::Era;
 use onecall_testkit::faulty::{Reply, Server, answer, done, modern};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{PATIENCE, call, start, stdio, way};
 
@@ -81,10 +85,7 @@ async fn prompts(ttl_ms: u64) -> Server {
 async fn a_list_is_read_again_only_when_it_has_run_out() {
     for (ttl_ms, reads) in [(600_000, 1), (0, 3)] {
         let server = prompts(ttl_ms).await;
-        let backends = start(vec![onecall_backends::BackendOptions::http(
-            "b",
-            &server.url,
-        )]);
+        let backends = start(vec![BackendOptions::http("b", &server.url)]);
         for _ in 0..3 {
             backends.list(&"b".into(), ListKind::Prompts).await.unwrap();
         }
@@ -93,4 +94,62 @@ async fn a_list_is_read_again_only_when_it_has_run_out() {
         assert_eq!(listed.count(), reads, "{ttl_ms}");
         backends.shutdown().await;
     }
+}
+
+fn sizes(lists: &[(BackendName, Arc<[Value]>)]) -> Vec<usize> {
+    lists.iter().map(|(_, entries)| entries.len()).collect()
+}
+
+#[tokio::test]
+async fn a_backend_that_takes_long_delays_the_lists_of_others_once() {
+    let (quick, slow) = (prompts(600_000).await, Server::start(|_| Reply::Hang).await);
+    let backends = start(vec![
+        BackendOptions::http("slow", &slow.url),
+        BackendOptions::http("quick", &quick.url),
+    ]);
+    let (quick, soon) = (BackendName::from("quick"), Duration::from_millis(2));
+    backends.list(&quick, ListKind::Prompts).await.unwrap();
+    let waited = backends.lists(ListKind::Prompts, soon).await;
+    assert_eq!(sizes(&waited), [0, 1]);
+    let at_once = backends.lists(ListKind::Prompts, soon).now_or_never();
+    assert_eq!(sizes(&at_once.expect("it was waited for already")), [0, 1]);
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_backend_that_has_failed_is_not_waited_for() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", nobody.local_addr().unwrap());
+    drop(nobody);
+    let backends = start(vec![BackendOptions::http("gone", &url)]);
+    backends.settle(PATIENCE).await;
+    for _ in 0..3 {
+        let lists = backends.lists(ListKind::Prompts, PATIENCE).now_or_never();
+        assert_eq!(sizes(&lists.expect("nobody waits")), [0]);
+    }
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_list_that_leads_back_is_not_read_for_ever() {
+    let well_behaved = modern(done);
+    let server = Server::start(move |seen| {
+        let page = match seen.body["method"].as_str() {
+            Some("server/discover") => {
+                json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "prompts": {} } })
+            }
+            Some("prompts/list") => {
+                let cursor = seen.body["params"]["cursor"].as_str();
+                let next = if cursor == Some("a") { "b" } else { "a" };
+                json!({ "prompts": [{ "name": "p" }], "nextCursor": next })
+            }
+            _ => return well_behaved(seen),
+        };
+        Reply::Json(200, Vec::new(), answer(seen, "result", page))
+    })
+    .await;
+    let backends = start(vec![BackendOptions::http("b", &server.url)]);
+    let listed = backends.list(&"b".into(), ListKind::Prompts).await.unwrap();
+    assert_eq!(listed.len(), 3);
+    backends.shutdown().await;
 }

@@ -10,7 +10,7 @@ use onecall_mcp::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::asking::Asker;
@@ -194,6 +194,7 @@ impl Client {
             asker: self.placed(asker.cloned()),
             sent,
             headers: self.headers_of(call),
+            acknowledged: None,
         };
         let raw = self
             .wire
@@ -283,9 +284,19 @@ impl Client {
     }
 
     /// Keeps a stream open on which a modern server tells of what the filter names; returns when it ends.
-    pub(crate) async fn listen(&self, filter: Value) -> Result<(), RequestError> {
+    pub(crate) async fn listen(
+        &self,
+        filter: Value,
+        acknowledged: Arc<Notify>,
+    ) -> Result<(), RequestError> {
         let params = json!({ "notifications": filter });
-        self.request(method::LISTEN, params).await.map(drop)
+        let options = RequestOptions {
+            acknowledged: Some(acknowledged),
+            ..RequestOptions::default()
+        };
+        let params = Params::plain(&params).stamped(self.stamp.as_ref(), Takes::default());
+        let ended = self.wire.request(method::LISTEN, params, options).await;
+        ended.map(drop)
     }
 
     /// When the list of tools must be read again by itself: the server says how long it lasts, and

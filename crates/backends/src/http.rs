@@ -304,6 +304,11 @@ impl Shared {
                         let _ = sink.try_send(params);
                     }
                 }
+                method::LISTEN_ACKNOWLEDGED => {
+                    if let Some(own) = options.and_then(|options| options.acknowledged.as_ref()) {
+                        own.notify_one();
+                    }
+                }
                 _ => self.news.take(&method, &params),
             },
             // A modern server asks nothing.

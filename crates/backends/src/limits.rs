@@ -87,8 +87,6 @@ pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
 pub(crate) const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Limit: updates of resources that wait for a slow listener; older ones are lost to it.
 pub(crate) const UPDATES_MAX: usize = 256;
-/// A change stream that ended is asked for again after this time.
-pub(crate) const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// A subscription is acknowledged after this time even if the server has not taken it yet.
 pub(crate) const SUBSCRIBE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a task is asked for where its server does not say, and the bounds of what it may say.

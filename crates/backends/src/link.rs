@@ -10,7 +10,7 @@ use onecall_mcp::{Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skippe
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
 use crate::asking::Asker;
 use crate::call::{MessageSink, Progress, ProgressSink};
@@ -29,6 +29,8 @@ pub(crate) struct RequestOptions {
     pub(crate) sent: Arc<AtomicBool>,
     /// Headers of an HTTP request; other wires pass over them.
     pub(crate) headers: Vec<(String, String)>,
+    /// Told when the server says that the stream it was asked for is there.
+    pub(crate) acknowledged: Option<Arc<Notify>>,
 }
 
 type Outcome = Result<Box<RawValue>, RequestError>;
@@ -69,6 +71,7 @@ struct Waiting {
     progress: Option<ProgressSink>,
     messages: Option<MessageSink>,
     asker: Option<Asker>,
+    acknowledged: Option<Arc<Notify>>,
     sent: Arc<AtomicBool>,
 }
 
@@ -156,6 +159,7 @@ impl Link {
                 asker,
                 sent,
                 headers: _,
+                acknowledged,
             } = options;
             table.waiting.insert(
                 id,
@@ -164,6 +168,7 @@ impl Link {
                     progress,
                     messages,
                     asker,
+                    acknowledged,
                     sent,
                 },
             );
@@ -295,6 +300,22 @@ impl Link {
             method::MESSAGE => {
                 if let Some(sink) = self.newest(|waiting| waiting.messages.clone()) {
                     let _ = sink.try_send(params.clone());
+                }
+            }
+            method::LISTEN_ACKNOWLEDGED => {
+                let id = meta::get(params, meta::SUBSCRIPTION_ID).and_then(RequestId::from_value);
+                let stream = match id {
+                    Some(RequestId::Number(id)) => {
+                        let table = self.shared.lock();
+                        let waiting = table.waiting.get(&id);
+                        waiting.and_then(|waiting| waiting.acknowledged.clone())
+                    }
+                    Some(RequestId::Text(_)) | None => {
+                        self.newest(|waiting| waiting.acknowledged.clone())
+                    }
+                };
+                if let Some(stream) = stream {
+                    stream.notify_one();
                 }
             }
             _ => self.shared.news.take(name, params),

@@ -22,8 +22,6 @@ pub struct Changes {
 pub(crate) struct News {
     changes: watch::Sender<Changes>,
     updated: broadcast::Sender<Arc<str>>,
-    /// How many change streams the server has acknowledged.
-    acknowledged: watch::Sender<u64>,
 }
 
 impl News {
@@ -31,7 +29,6 @@ impl News {
         Self {
             changes: watch::Sender::default(),
             updated: broadcast::Sender::new(UPDATES_MAX),
-            acknowledged: watch::Sender::default(),
         }
     }
 
@@ -41,18 +38,27 @@ impl News {
             method::TOOLS_CHANGED => self.changes.send_modify(|seen| seen.tools += 1),
             method::RESOURCES_CHANGED => self.changes.send_modify(|seen| seen.resources += 1),
             method::PROMPTS_CHANGED => self.changes.send_modify(|seen| seen.prompts += 1),
-            method::LISTEN_ACKNOWLEDGED => self.acknowledged.send_modify(|count| *count += 1),
             method::RESOURCE_UPDATED => {
                 if let Some(uri) = params.get("uri").and_then(Value::as_str) {
-                    // Nobody may be listening.
-                    let _ = self.updated.send(uri.into());
+                    self.update(uri.into());
                 }
             }
             _ => {}
         }
     }
 
-    /// The server may be another one now.
+    /// A resource has changed, or may have.
+    pub(crate) fn update(&self, uri: Arc<str>) {
+        // Nobody may be listening.
+        let _ = self.updated.send(uri);
+    }
+
+    /// The list of tools may have changed before anybody could be told.
+    pub(crate) fn tools_changed(&self) {
+        self.changes.send_modify(|seen| seen.tools += 1);
+    }
+
+    /// The server may be another one now, or could not be heard for a while.
     pub(crate) fn all_changed(&self) {
         self.changes.send_modify(|seen| {
             seen.tools += 1;
@@ -67,9 +73,5 @@ impl News {
 
     pub(crate) fn updated(&self) -> broadcast::Receiver<Arc<str>> {
         self.updated.subscribe()
-    }
-
-    pub(crate) fn acknowledged(&self) -> watch::Receiver<u64> {
-        self.acknowledged.subscribe()
     }
 }

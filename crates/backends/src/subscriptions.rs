@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use onecall_mcp::{Era, method};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::client::Client;
-use crate::limits::{CONNECT_TIMEOUT_DEFAULT, LISTEN_AGAIN};
+use crate::limits::CONNECT_TIMEOUT_DEFAULT;
 
 type Uris = BTreeSet<Arc<str>>;
 
@@ -89,36 +91,40 @@ async fn ask_one_by_one(client: &Client, subscriptions: &Subscriptions) {
 
 async fn listen(client: &Client, subscriptions: &Subscriptions) {
     let mut changed = subscriptions.wanted.subscribe();
+    let mut backoff = Backoff::default();
+    let mut has_broken = false;
     loop {
         changed.mark_unchanged();
         let wanted = subscriptions.uris();
-        let mut acknowledged = client.news().acknowledged();
-        acknowledged.mark_unchanged();
+        let acknowledged = Arc::new(Notify::new());
         let listening = async {
             if wanted.is_empty() {
                 return std::future::pending().await;
             }
-            let ended = client
-                .listen(json!({ "resourceSubscriptions": wanted }))
-                .await;
+            let began = Instant::now();
+            let filter = json!({ "resourceSubscriptions": wanted });
+            let ended = client.listen(filter, Arc::clone(&acknowledged)).await;
             tracing::debug!(?ended, "a stream of updates ended");
-            tokio::time::sleep(LISTEN_AGAIN).await;
+            tokio::time::sleep(backoff.after(Some(began.elapsed()))).await;
         };
         tokio::pin!(listening);
         let mut is_told = false;
-        loop {
+        has_broken = loop {
             tokio::select! {
-                () = &mut listening => break,
+                () = &mut listening => break true,
                 changed = changed.changed() => match changed {
                     Ok(()) if subscriptions.uris() == wanted => {}
-                    Ok(()) => break,
+                    Ok(()) => break false,
                     Err(_) => return,
                 },
-                Ok(()) = acknowledged.changed(), if !is_told => {
+                () = acknowledged.notified(), if !is_told => {
                     is_told = true;
                     subscriptions.in_force.send_replace(wanted.clone());
+                    // What was updated while nobody listened was told to nobody.
+                    let missed = wanted.iter().filter(|_| has_broken);
+                    missed.for_each(|uri| client.news().update(Arc::clone(uri)));
                 }
             }
-        }
+        };
     }
 }

@@ -154,11 +154,11 @@ async fn resume(shared: &Shared, broken: Events, ended: String) -> Result<Events
 /// Keeps the GET stream of a legacy session open, where the server offers one.
 pub(super) async fn listen(shared: Arc<Shared>, stop: CancellationToken) {
     let mut backoff = Backoff::default();
-    let mut last_id: Option<String> = None;
+    let mut listening = Listening::default();
     loop {
         let began = tokio::time::Instant::now();
         tokio::select! {
-            offered = listen_once(&shared, &mut last_id) => if !offered { return },
+            offered = listening.once(&shared) => if !offered { return },
             () = stop.cancelled() => return,
         }
         tokio::select! {
@@ -168,34 +168,53 @@ pub(super) async fn listen(shared: Arc<Shared>, stop: CancellationToken) {
     }
 }
 
-/// One GET stream to its end. False where the server offers none.
-async fn listen_once(shared: &Arc<Shared>, last_id: &mut Option<String>) -> bool {
-    let mut headers = shared.with_session(shared.endpoint.get_headers());
-    if let Some(value) = last_id
-        .as_ref()
-        .and_then(|id| HeaderValue::from_str(id).ok())
-    {
-        headers.insert(name::LAST_EVENT, value);
-    }
-    let response = shared.endpoint.get(headers).await;
-    shared.listens.cancel();
-    let Ok(response) = response else {
-        return true;
-    };
-    match response.status() {
-        StatusCode::NOT_FOUND if shared.session().is_some() => {
+#[derive(Default)]
+struct Listening {
+    /// Where the server would resume.
+    last_id: Option<String>,
+    /// There was a stream, and it ended.
+    has_broken: bool,
+}
+
+impl Listening {
+    /// One GET stream to its end. False where the server offers none.
+    async fn once(&mut self, shared: &Arc<Shared>) -> bool {
+        let mut headers = shared.with_session(shared.endpoint.get_headers());
+        let marked = self.last_id.as_deref();
+        if let Some(value) = marked.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(name::LAST_EVENT, value);
+        }
+        let response = shared.endpoint.get(headers).await;
+        shared.listens.cancel();
+        let Ok(response) = response else {
+            return true;
+        };
+        if response.status() == StatusCode::NOT_FOUND && shared.session().is_some() {
             // The next call will open a new session.
-            *last_id = None;
+            self.last_id = None;
             return true;
         }
-        _ if !is_event_stream(&response) => return false,
-        _ => {}
+        if !is_event_stream(&response) {
+            return is_passing(response.status());
+        }
+        if self.has_broken && self.last_id.is_none() {
+            // What the server had to tell meanwhile was told to nobody.
+            shared.news.all_changed();
+        }
+        self.has_broken = true;
+        let mut events = Events::new(response.into_body());
+        while let Ok(Some(message)) = events.next().await {
+            shared.take(message, None);
+            events.forget_length();
+            if events.last_id.is_some() {
+                self.last_id.clone_from(&events.last_id);
+            }
+        }
+        true
     }
-    let mut events = Events::new(response.into_body());
-    while let Ok(Some(message)) = events.next().await {
-        shared.take(message, None);
-        events.forget_length();
-        last_id.clone_from(&events.last_id);
-    }
-    true
+}
+
+/// Says nothing about whether the server offers a stream: it is in trouble, or somebody before it.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502..=599)
 }

@@ -1,18 +1,20 @@
 //! The life of a slot: connect, watch the connection, probe it when calls raise a doubt, connect again with back-off.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::FutureExt as _;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
-use crate::error::ConnectError;
-use crate::limits::{CONNECT_TIMEOUT_DEFAULT, DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE, LISTEN_AGAIN};
+use crate::error::{ConnectError, RequestError};
+use crate::limits::{CONNECT_TIMEOUT_DEFAULT, DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE};
 use crate::news::Changes;
 use crate::subscriptions;
 
@@ -175,13 +177,39 @@ async fn listen_for_changes(slot: &Slot, client: &Client) {
     if !client.must_listen() {
         return std::future::pending().await;
     }
+    let mut backoff = Backoff::default();
+    let mut is_first = true;
     loop {
-        let filter = json!({
-            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
-        });
-        let ended = client.listen(filter).await;
+        let began = Instant::now();
+        let ended = listen_once(client, is_first).await;
         tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
-        tokio::time::sleep(LISTEN_AGAIN).await;
+        is_first = false;
+        tokio::time::sleep(backoff.after(Some(began.elapsed()))).await;
+    }
+}
+
+/// One such stream. What changed before it was there was told to nobody, so the lists are read once it is.
+async fn listen_once(client: &Client, is_first: bool) -> Result<(), RequestError> {
+    let filter = json!({
+        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true
+    });
+    let acknowledged = Arc::new(Notify::new());
+    let mut listening = pin!(client.listen(filter, Arc::clone(&acknowledged)));
+    let ended = tokio::select! {
+        ended = &mut listening => Some(ended),
+        () = acknowledged.notified() => None,
+    };
+    // It may have ended in the same moment.
+    let was_there = ended.is_none() || acknowledged.notified().now_or_never().is_some();
+    match (was_there, is_first) {
+        (false, _) => {}
+        // The others are not read before somebody wants them.
+        (true, true) => client.news().tools_changed(),
+        (true, false) => client.news().all_changed(),
+    }
+    match ended {
+        Some(ended) => ended,
+        None => listening.await,
     }
 }
 

@@ -4,6 +4,7 @@
 mod auth;
 mod endings;
 mod faults;
+mod heard;
 mod http;
 mod listing;
 mod offers;

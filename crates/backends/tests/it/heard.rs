@@ -1,0 +1,117 @@
+//! What a server tells of its lists while nobody can hear it: nothing of it is lost once it is heard again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use onecall_backends::{BackendOptions, Backends};
+use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
+use serde_json::{Value, json};
+
+use crate::world::{PATIENCE, start};
+
+/// A list that is longer each time it is read.
+fn growing(seen: &Seen, reads: &AtomicUsize) -> Reply {
+    let count = 0..=reads.fetch_add(1, Ordering::SeqCst);
+    let tools: Vec<Value> = count
+        .map(|number| json!({ "name": format!("t{number}") }))
+        .collect();
+    result(seen, json!({ "tools": tools }))
+}
+
+fn result(seen: &Seen, value: Value) -> Reply {
+    Reply::Json(200, Vec::new(), answer(seen, "result", value))
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": { "listChanged": true } })
+}
+
+/// Waits until the list was read so often.
+async fn read_times(server: &Server, times: usize) -> Backends {
+    let backends = start(vec![BackendOptions::http("b", &server.url)]);
+    let mut lists = backends.tool_lists();
+    backends.settle(PATIENCE).await;
+    let grown = lists.wait_for(|lists| {
+        let first = lists.lists.first();
+        first.is_some_and(|(_, tools)| tools.len() >= times)
+    });
+    let grown = tokio::time::timeout(PATIENCE, grown).await;
+    grown.expect("the list is read again").unwrap();
+    backends
+}
+
+/// A modern server whose change streams are acknowledged and then do as they are told.
+async fn modern_server(stream: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+    let reads = AtomicUsize::new(0);
+    Server::start(move |seen| match seen.body["method"].as_str() {
+        Some("server/discover") => {
+            let capabilities = capabilities();
+            result(
+                seen,
+                json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities }),
+            )
+        }
+        Some("tools/list") => growing(seen, &reads),
+        Some("subscriptions/listen") => stream(seen),
+        _ => modern(done)(seen),
+    })
+    .await
+}
+
+fn acknowledgement(seen: &Seen) -> String {
+    let tag = json!({ "io.modelcontextprotocol/subscriptionId": seen.body["id"] });
+    let method = "notifications/subscriptions/acknowledged";
+    let message = json!({ "jsonrpc": "2.0", "method": method, "params": { "_meta": tag } });
+    format!("data: {message}\n\n")
+}
+
+#[tokio::test]
+async fn what_changed_before_the_stream_was_there_is_seen() {
+    let server = modern_server(|seen| {
+        let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n";
+        Reply::Endless(format!("{head}{}", acknowledgement(seen)), b": \n".to_vec())
+    })
+    .await;
+    read_times(&server, 2).await.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_broke_is_opened_again_and_the_list_is_read() {
+    let server = modern_server(|seen| Reply::Events(vec![acknowledgement(seen)])).await;
+    read_times(&server, 4).await.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_handshake_stream_is_opened_again_also_after_trouble() {
+    let (reads, streams) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let opened = Arc::clone(&streams);
+    let server = Server::start(move |seen| {
+        if seen.verb == "GET" {
+            return match opened.fetch_add(1, Ordering::SeqCst) {
+                0 | 2 => Reply::Events(vec![": hello\n\n".to_owned()]),
+                1 => Reply::Json(503, Vec::new(), Value::Null),
+                _ => Reply::Hang,
+            };
+        }
+        match seen.body["method"].as_str() {
+            Some("initialize") => {
+                let capabilities = capabilities();
+                result(
+                    seen,
+                    json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities }),
+                )
+            }
+            Some("tools/list") => growing(seen, &reads),
+            Some("server/discover") => Reply::Json(
+                400,
+                Vec::new(),
+                answer(seen, "error", json!({ "code": -32601 })),
+            ),
+            _ => Reply::Json(202, Vec::new(), Value::Null),
+        }
+    })
+    .await;
+    let backends = read_times(&server, 2).await;
+    assert!(streams.load(Ordering::SeqCst) >= 3);
+    backends.shutdown().await;
+}

@@ -278,8 +278,14 @@ impl Client {
             Era::Modern => method::DISCOVER,
         };
         match self.request(name, json!({})).await {
-            Ok(_) | Err(RequestError::Rpc(_)) => true,
-            Err(_) => false,
+            Ok(_)
+            | Err(
+                RequestError::Rpc(_)
+                | RequestError::Denied(_)
+                | RequestError::Limit(_)
+                | RequestError::Malformed(_),
+            ) => true,
+            Err(RequestError::NotSent(_) | RequestError::Lost(_)) => false,
         }
     }
 

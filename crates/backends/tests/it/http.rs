@@ -1,6 +1,7 @@
 //! Streamable HTTP: both eras against the demo, and faults against a server that has them.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -447,4 +448,30 @@ fn options_that_cannot_work_are_refused_at_the_start() {
         http.headers.push(("a b".to_owned(), "c".to_owned()));
     }
     assert!(matches!(refused(bad), StartError::Header { .. }));
+}
+
+#[tokio::test]
+async fn a_probe_that_is_refused_is_answered() {
+    let probes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&probes);
+    let server = Server::start(move |seen| {
+        let is_probe = seen.body["method"] == "server/discover";
+        if is_probe && counted.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Reply::Json(401, Vec::new(), Value::Null);
+        }
+        modern(done)(seen)
+    })
+    .await;
+    let mut options = http("b", &server.url, None);
+    options.health.probe_every = Some(Duration::from_millis(1));
+    let backends = start(vec![options]);
+    backends.settle(PATIENCE).await;
+    let probed = async {
+        while probes.load(Ordering::SeqCst) < 4 {
+            call(&backends, "b", "do", json!({})).await.unwrap();
+        }
+    };
+    tokio::time::timeout(PATIENCE, probed).await.unwrap();
+    assert_eq!(backends.status()[0].breaker.word(), "closed");
+    backends.shutdown().await;
 }

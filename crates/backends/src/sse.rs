@@ -80,7 +80,8 @@ pub(crate) async fn open(
 fn target(base: &Uri, data: &[u8]) -> Result<Uri, ConnectError> {
     let text = String::from_utf8_lossy(data);
     let fault = || ConnectError::Http(format!("the stream named the unusable endpoint `{text}`"));
-    let given: Uri = text.trim().parse().map_err(|_| fault())?;
+    let given = resolved(base, text.trim());
+    let given: Uri = given.parse().map_err(|_| fault())?;
     if given.authority().is_some() {
         let same = given.authority() == base.authority() && given.scheme() == base.scheme();
         return if same { Ok(given) } else { Err(fault()) };
@@ -89,6 +90,25 @@ fn target(base: &Uri, data: &[u8]) -> Result<Uri, ConnectError> {
     let mut parts = base.clone().into_parts();
     parts.path_and_query = Some(path);
     Uri::from_parts(parts).map_err(|_| fault())
+}
+
+/// A reference as it is meant beside the URI of the stream: what has neither scheme nor leading slash begins where
+/// that URI's last segment does, and a query alone replaces its query.
+fn resolved(base: &Uri, reference: &str) -> String {
+    let path = base.path();
+    let scheme = reference.split_once("://").map(|(scheme, _)| scheme);
+    let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
+    if reference.starts_with("//") {
+        // The scheme of the stream, and a server of its own.
+        format!("{}:{reference}", base.scheme_str().unwrap_or("http"))
+    } else if reference.starts_with('/') || scheme.is_some_and(is_scheme) {
+        reference.to_owned()
+    } else if reference.starts_with('?') {
+        format!("{path}{reference}")
+    } else {
+        let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
+        format!("{folder}{reference}")
+    }
 }
 
 struct Inbound {
@@ -255,6 +275,15 @@ mod tests {
             at("http://127.0.0.1:8080/m").unwrap(),
             "http://127.0.0.1:8080/m"
         );
+        assert_eq!(at("m?s=1").unwrap(), "http://127.0.0.1:8080/m?s=1");
+        assert_eq!(at("?s=1").unwrap(), "http://127.0.0.1:8080/sse?s=1");
+        let deep: Uri = "http://127.0.0.1/a/sse".parse().unwrap();
+        let beside = target(&deep, b"messages?next=http://x/").unwrap();
+        assert_eq!(
+            beside.to_string(),
+            "http://127.0.0.1/a/messages?next=http://x/"
+        );
+        assert!(at("//169.254.169.254/m").is_err());
         assert!(at("http://169.254.169.254/m").is_err());
         assert!(at("https://127.0.0.1:8080/m").is_err());
     }

@@ -39,7 +39,15 @@ pub(super) struct Tokens {
 }
 
 /// One token. Locked while it is fetched: many calls make one request for it.
-type Cell = Mutex<Option<Kept>>;
+type Cell = Mutex<Held>;
+
+/// What is known of a token.
+#[derive(Debug, Default)]
+struct Held {
+    kept: Option<Kept>,
+    /// When it could not be had last, and why.
+    failed: Option<(Instant, String)>,
+}
 
 /// The token that the caller of a connection showed last. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -117,18 +125,31 @@ impl Tokens {
             return Ok(None);
         };
         let cell = self.cell(subject);
-        let mut kept = cell.lock().await;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_good()) {
+        let began = Instant::now();
+        let mut held = cell.lock().await;
+        if let Some(kept) = held.kept.as_ref().filter(|kept| kept.is_good()) {
             return Ok(Some(kept.bearer.clone()));
+        }
+        // Those who waited for it meanwhile would each wait as long for the same.
+        let failed = held.failed.as_ref().filter(|(at, _)| *at >= began);
+        if let Some((_, reason)) = failed {
+            return Err(self.missing(reason));
         }
         let fetched = tokio::time::timeout(TOKEN_TIMEOUT, self.fetch(form)).await;
         let slow = || Err("it did not answer in time".to_owned());
-        let fresh = fetched.unwrap_or_else(|_| slow());
-        let fresh = fresh.map_err(|reason| {
-            let server = self.endpoint.uri();
-            RequestError::NotSent(format!("no token from {server}: {reason}"))
-        })?;
-        Ok(Some(kept.insert(fresh).bearer.clone()))
+        match fetched.unwrap_or_else(|_| slow()) {
+            Ok(fresh) => Ok(Some(held.kept.insert(fresh).bearer.clone())),
+            Err(reason) => {
+                let missing = self.missing(&reason);
+                held.failed = Some((Instant::now(), reason));
+                Err(missing)
+            }
+        }
+    }
+
+    fn missing(&self, reason: &str) -> RequestError {
+        let server = self.endpoint.uri();
+        RequestError::NotSent(format!("no token from {server}: {reason}"))
     }
 
     /// Where the token for a subject is kept. Those that nobody waits for make room, the useless ones first.
@@ -137,7 +158,7 @@ impl Tokens {
         if kept.len() >= TOKENS_MAX && !kept.contains_key(&subject) {
             let is_good = |cell: &Cell| {
                 let token = cell.try_lock();
-                token.is_ok_and(|token| token.as_ref().is_some_and(Kept::is_good))
+                token.is_ok_and(|held| held.kept.as_ref().is_some_and(Kept::is_good))
             };
             kept.retain(|_, cell| Arc::strong_count(cell) > 1 || is_good(cell));
             if kept.len() >= TOKENS_MAX {
@@ -150,7 +171,7 @@ impl Tokens {
     /// The backend refused this token; the next request fetches another.
     pub(super) async fn forget(&self, refused: &HeaderValue, shown: &Shown) {
         let cell = self.cell(shown.get());
-        let mut kept = cell.lock().await;
+        let kept = &mut cell.lock().await.kept;
         if kept.as_ref().is_some_and(|kept| kept.bearer == *refused) {
             *kept = None;
         }
@@ -268,4 +289,38 @@ fn exchange<'a>(token: &'a str, kind: Option<&'a str>) -> [(&'static str, &'a st
 /// `application/x-www-form-urlencoded`, as the credentials in a header want it too.
 fn encode(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use onecall_testkit::faulty::{Reply, Server};
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_wait_for_a_token_share_its_failure() {
+        let refused = json!({ "error": "invalid_client" });
+        let server = Server::start(move |_| Reply::Json(400, Vec::new(), refused.clone())).await;
+        let tokens = Tokens::new(&TokenOptions {
+            url: server.url.clone(),
+            client_id: "me".to_owned(),
+            client_secret: Some("secret".to_owned()),
+            scopes: Vec::new(),
+            audience: None,
+            resource: None,
+            grant: Grant::ClientCredentials,
+        });
+        let (tokens, shown) = (tokens.unwrap(), Shown::default());
+        let all = futures::future::join_all((0..8).map(|_| tokens.bearer(&shown)));
+        for outcome in all.await {
+            let Err(RequestError::NotSent(reason)) = outcome else {
+                panic!("a token")
+            };
+            assert!(reason.ends_with("it refused: invalid_client"), "{reason}");
+        }
+        assert_eq!(server.seen().len(), 1);
+        tokens.bearer(&shown).await.unwrap_err();
+        assert_eq!(server.seen().len(), 2, "a later call tries again");
+    }
 }

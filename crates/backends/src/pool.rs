@@ -345,7 +345,9 @@ impl Backends {
         let start = || {
             let target = entry.shared.target.of_one_caller();
             // The shared connection tells of the tools.
-            Slot::start(target, &self.inner.client, true, Arc::new(|_| {}))
+            let own = Slot::start(target, &self.inner.client, true, Arc::new(|_| {}));
+            own.presume(&entry.shared);
+            own
         };
         let exchanges = options.exchanges_callers();
         let missing = || CallError::NoCaller {

@@ -119,6 +119,13 @@ impl Slot {
         slot
     }
 
+    /// What another connection to the same server found; it spares the probe.
+    pub(crate) fn presume(&self, other: &Self) {
+        let found = *lock(&other.found_era);
+        let mut era = lock(&self.found_era);
+        *era = era.or(found);
+    }
+
     /// One call: waits for a connection and a free place, all within the time-out.
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
         let backend = &self.target.options.name;

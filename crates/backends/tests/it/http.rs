@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onecall_backends::{BackendName, BackendOptions, Backends, Call, StartError, Takes};
+use onecall_backends::{
+    BackendName, BackendOptions, Backends, Call, CallerId, SessionScope, StartError, Takes,
+};
 use onecall_mcp::{CallAnswer, Era};
 use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
 use serde_json::{Value, json};
@@ -473,5 +475,23 @@ async fn a_probe_that_is_refused_is_answered() {
     };
     tokio::time::timeout(PATIENCE, probed).await.unwrap();
     assert_eq!(backends.status()[0].breaker.word(), "closed");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_era_is_found_once_for_all_callers() {
+    let server = Server::start(sessions(Arc::default(), Arc::default())).await;
+    let mut options = http("b", &server.url, None);
+    options.session = SessionScope::PerClient;
+    let backends = start(vec![options]);
+    backends.settle(PATIENCE).await;
+    for caller in ["Ada", "Bob"] {
+        let mut own = Call::new("do", json!({}));
+        own.caller = Some(CallerId(caller.into()));
+        complete(backends.call(&"b".into(), own).await).unwrap();
+    }
+    let methods = server.methods();
+    let count = |name: &str| methods.iter().filter(|own| *own == name).count();
+    assert_eq!((count("initialize"), count("server/discover")), (3, 1));
     backends.shutdown().await;
 }

@@ -97,9 +97,15 @@ fn row(status: &BackendStatus) -> Row {
     ]
 }
 
-fn trouble(status: &BackendStatus) -> Option<(&str, &str)> {
-    let reason = status.state.reason().or(status.last_error.as_deref());
-    reason.map(|reason| (status.name.as_str(), reason))
+/// Why it is not ready, or what went wrong before it was.
+fn trouble(status: &BackendStatus) -> Option<(&str, String)> {
+    let told = status.state.reason().or(status.last_error.as_deref());
+    let late = || {
+        let is_late = status.state == BackendState::Connecting;
+        is_late.then(|| format!("no connection within {} s", PATIENCE.as_secs()))
+    };
+    let reason = told.map(str::to_owned).or_else(late)?;
+    Some((status.name.as_str(), reason))
 }
 
 fn widths(rows: &[Row]) -> [usize; 8] {
@@ -113,4 +119,38 @@ fn line(row: &Row, widths: &[usize; 8]) -> String {
     let cells = row.iter().zip(widths);
     let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
     cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecall_backends::Breaker;
+
+    fn status(state: BackendState) -> BackendStatus {
+        BackendStatus {
+            name: "b".into(),
+            transport: "http",
+            state,
+            breaker: Breaker::Closed,
+            era: None,
+            revision: None,
+            server_info: None,
+            instructions: None,
+            tools: None,
+            remarks: Vec::new(),
+            in_flight: 0,
+            connects: 1,
+            latency: None,
+            last_error: None,
+            stderr: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_that_never_answered_has_its_reason() {
+        let reason = |state| trouble(&status(state)).map(|(_, reason)| reason);
+        let late = reason(BackendState::Connecting);
+        assert_eq!(late.as_deref(), Some("no connection within 30 s"));
+        assert_eq!(reason(BackendState::Ready), None);
+    }
 }

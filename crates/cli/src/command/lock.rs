@@ -41,8 +41,8 @@ pub(crate) async fn run(args: LockArgs) -> anyhow::Result<Exit> {
     let mut then = None;
     for mut server in std::mem::take(&mut settings.servers) {
         then = server.lock.take().or(then);
-        if !add(server, &settings, &mut now).await? {
-            return Ok(Exit::Unreachable);
+        if let Some(exit) = add(server, &settings, &mut now).await? {
+            return Ok(exit);
         }
     }
     if now.is_empty() {
@@ -52,8 +52,8 @@ pub(crate) async fn run(args: LockArgs) -> anyhow::Result<Exit> {
     finish(&args, then, &now)
 }
 
-/// Adds the tools of one server; `false` when not all of them could be seen.
-async fn add(server: Server, settings: &Settings, now: &mut Lock) -> anyhow::Result<bool> {
+/// Adds the tools of one server. Where not all of them could be seen: how the command ends.
+async fn add(server: Server, settings: &Settings, now: &mut Lock) -> anyhow::Result<Option<Exit>> {
     let runtime = wire::start_to_look(server, settings).await?;
     let saved = SavedTools::of(&runtime, PATIENCE).await;
     let (own, missing) = runtime.locked();
@@ -63,11 +63,13 @@ async fn add(server: Server, settings: &Settings, now: &mut Lock) -> anyhow::Res
     for reason in &unreached {
         print::err(format!("error: {reason}"));
     }
-    let missing = missing.iter().filter(|_| unreached.is_empty());
-    for tool in missing.clone() {
+    if !unreached.is_empty() {
+        return Ok(Some(Exit::Unreachable));
+    }
+    for tool in &missing {
         print::err(format!("error: no backend has the tool `{tool}`"));
     }
-    Ok(unreached.is_empty() && missing.count() == 0)
+    Ok((!missing.is_empty()).then_some(Exit::Failed))
 }
 
 fn finish(args: &LockArgs, then: Option<Lock>, now: &Lock) -> anyhow::Result<Exit> {

@@ -52,6 +52,7 @@ async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
     } else {
         for tool in &runtime.catalog().tools {
             let name = tool.name.as_ref().map_or("-", |name| name.as_str());
+            let hidden = if tool.listed { "" } else { "  (hidden)" };
             let about = tool
                 .tool
                 .description()
@@ -60,7 +61,11 @@ async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
                 .next()
                 .unwrap_or("");
             print::out(
-                format!("{name:<28} {}.{}  {about}", tool.backend, tool.original).trim_end(),
+                format!(
+                    "{name:<28} {}.{}{hidden}  {about}",
+                    tool.backend, tool.original
+                )
+                .trim_end(),
             );
         }
     }

@@ -287,3 +287,25 @@ fn the_tools_of_a_url_are_listed_and_saved() {
     let saved: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert!(saved["server"]["tools"].as_array().unwrap().len() > 5);
 }
+
+#[test]
+fn tools_that_clients_do_not_see_are_marked() {
+    let (home, path) = folder();
+    let only = "conflictResolution: priority, tools: [{workload: demo, filter: [add]}]";
+    let filtered = WORKFLOW.replace("conflictResolution: priority", only);
+    std::fs::write(&path, filtered).unwrap();
+    let listed = run(home.path(), &["tools", text(&path)]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let line = |tool: &str| listed.out.lines().find(|line| line.contains(tool));
+    assert!(line("demo.add ").is_some_and(|line| !line.contains("(hidden)")));
+    assert!(line("demo.echo ").is_some_and(|line| line.contains("(hidden)")));
+}
+
+#[test]
+fn a_tool_that_no_backend_has_is_a_fault_and_not_an_unreachable_backend() {
+    let (home, path) = folder();
+    std::fs::write(&path, WORKFLOW.replace("demo.echo", "demo.none")).unwrap();
+    let locked = run(home.path(), &["lock", text(&path)]);
+    assert_eq!(locked.code, Some(1), "{locked:?}");
+    assert!(locked.err.contains("no backend has the tool `demo.none`"));
+}

@@ -66,7 +66,7 @@ pub enum CallError {
         retry_in: Option<Duration>,
     },
     /// `sent` tells whether the backend may have seen the call; it was then told to cancel.
-    #[error("backend `{backend}` did not answer within {}", seconds(*after))]
+    #[error("{}", late(backend, *after, *sent))]
     Timeout {
         backend: BackendName,
         after: Duration,
@@ -184,6 +184,16 @@ impl RequestError {
             Self::Malformed(fault) => ConnectError::Malformed { method, fault },
         }
     }
+}
+
+fn late(backend: &BackendName, after: Duration, sent: bool) -> String {
+    let after = seconds(after);
+    if sent {
+        return format!("backend `{backend}` did not answer within {after}");
+    }
+    format!(
+        "backend `{backend}` had no connection or no free place within {after}; nothing was sent"
+    )
 }
 
 /// `1.5 s`, for messages.

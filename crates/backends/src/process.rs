@@ -57,6 +57,7 @@ impl Process {
             stop: stop.clone(),
             ended: ended.clone().drop_guard(),
             grace,
+            command: options.command.clone(),
         };
         children.spawn(async move {
             let draining = tokio::spawn(drain(stderr, Arc::clone(&watch.ring)));
@@ -123,6 +124,8 @@ struct Watch {
     stop: CancellationToken,
     ended: DropGuard,
     grace: Duration,
+    /// What was started.
+    command: String,
 }
 
 impl Watch {
@@ -155,7 +158,8 @@ impl Watch {
                 .await
                 .is_err()
             {
-                tracing::warn!(grace = seconds(self.grace), "a backend had to be killed");
+                let (command, grace) = (&self.command, seconds(self.grace));
+                tracing::warn!(command, grace, "a backend had to be killed");
             }
         }
         // What a launcher left behind goes too.

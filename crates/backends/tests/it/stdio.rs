@@ -200,6 +200,27 @@ async fn calls_beyond_the_limit_wait_their_turn() {
 }
 
 #[tokio::test]
+async fn a_call_that_finds_no_place_in_time_says_that_nothing_was_sent() {
+    let mut mute = stdio("mute", &["mute"]);
+    mute.max_in_flight = 1;
+    let backends = start(vec![mute]);
+    backends.settle(PATIENCE).await;
+    let name = BackendName::from("mute");
+    let call = |time: Duration| {
+        let mut call = Call::new("do", json!({}));
+        call.timeout = Some(time);
+        backends.call(&name, call)
+    };
+    let second = Duration::from_secs(1);
+    let (first, second) = tokio::join!(call(second), call(second / 100));
+    assert!(first.unwrap_err().may_have_acted());
+    let late = second.unwrap_err();
+    assert!(!late.may_have_acted());
+    assert!(late.to_string().ends_with("nothing was sent"), "{late}");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_and_the_ledger_shows_keys() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = folder.path().join("ledger");

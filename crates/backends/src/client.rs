@@ -10,7 +10,7 @@ use onecall_mcp::{
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::asking::Asker;
@@ -35,6 +35,8 @@ pub(crate) struct Target {
     endpoint: Option<Endpoint>,
     /// Children that were started and are not gone yet, connected or not.
     pub(crate) children: TaskTracker,
+    /// Places for calls, of all connections to the backend together.
+    pub(crate) places: Arc<Semaphore>,
 }
 
 impl Target {
@@ -58,6 +60,7 @@ impl Target {
             }
         };
         Ok(Self {
+            places: Arc::new(Semaphore::new(options.max_in_flight)),
             options,
             endpoint,
             children: TaskTracker::new(),
@@ -71,6 +74,7 @@ impl Target {
             options: self.options.clone(),
             endpoint,
             children: TaskTracker::new(),
+            places: Arc::clone(&self.places),
         }
     }
 

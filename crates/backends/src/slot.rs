@@ -3,14 +3,14 @@
 
 mod keep;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecall_mcp::{CallAnswer, Era, Tool, method};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Notify, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,8 @@ pub(crate) struct Slot {
     opening: Opening,
     state: watch::Sender<State>,
     demand: Notify,
-    permits: Semaphore,
+    /// Calls and requests on this connection.
+    busy: AtomicUsize,
     tools: Mutex<Option<Arc<[Tool]>>>,
     /// What is odd about the list.
     remarks: Mutex<Vec<String>>,
@@ -101,7 +102,7 @@ impl Slot {
             },
             state: watch::Sender::new(State::Idle),
             demand: Notify::new(),
-            permits: Semaphore::new(target.options.max_in_flight),
+            busy: AtomicUsize::new(0),
             tools: Mutex::default(),
             remarks: Mutex::default(),
             lists: Lists::default(),
@@ -143,7 +144,7 @@ impl Slot {
         let after = self.target.options.time_of(call.timeout);
         let asker = call.asker.clone().map(Asker::new);
         let work = async {
-            let (client, _permit) = self.admitted().await?;
+            let (client, _place) = self.admitted().await?;
             let since = Instant::now();
             let answer = client
                 .call(&call, &arguments, asker.as_ref(), Arc::clone(&sent))
@@ -187,7 +188,7 @@ impl Slot {
     ) -> Result<Box<RawValue>, CallError> {
         let sent = Arc::new(AtomicBool::new(false));
         let work = async {
-            let (client, _permit) = self.admitted().await?;
+            let (client, _place) = self.admitted().await?;
             let since = Instant::now();
             let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
             let outcome = outcome.map_err(|error| error.of_call(&self.target.options.name))?;
@@ -231,18 +232,14 @@ impl Slot {
         outcome.map(|(answer, _)| answer)
     }
 
-    /// A connection that is not known to be silent, and a place on it.
-    async fn admitted(&self) -> Result<(Arc<Client>, SemaphorePermit<'_>), CallError> {
-        let permit = self
-            .permits
-            .acquire()
-            .await
-            .map_err(|_| CallError::Stopped)?;
+    /// A connection that is not known to be silent, and a place at the backend.
+    async fn admitted(&self) -> Result<(Arc<Client>, Place<'_>), CallError> {
+        let place = self.place().await?;
         // Only now: the one there was before the wait may have ended.
         let client = self.client().await?;
         let suspended = lock(&self.health).suspended().map(str::to_owned);
         match suspended {
-            None => Ok((client, permit)),
+            None => Ok((client, place)),
             Some(reason) => {
                 let backend = self.target.options.name.clone();
                 Err(CallError::Unavailable {
@@ -259,11 +256,35 @@ impl Slot {
         self.failed.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn in_flight(&self) -> usize {
-        self.target
-            .options
-            .max_in_flight
-            .saturating_sub(self.permits.available_permits())
+    async fn place(&self) -> Result<Place<'_>, CallError> {
+        if self.stop.is_cancelled() {
+            return Err(CallError::Stopped);
+        }
+        let places = &self.target.places;
+        let permit = if let Ok(permit) = places.try_acquire() {
+            permit
+        } else {
+            tokio::select! {
+                permit = places.acquire() => permit.map_err(|_| CallError::Stopped)?,
+                () = self.stop.cancelled() => return Err(CallError::Stopped),
+            }
+        };
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        Ok(Place {
+            slot: self,
+            _permit: permit,
+        })
+    }
+
+    /// Whether nothing is under way on this connection.
+    fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::SeqCst) == 0
+    }
+
+    /// Calls at the backend, on whatever connection.
+    fn in_flight(&self) -> usize {
+        let free = self.target.places.available_permits();
+        self.target.options.max_in_flight.saturating_sub(free)
     }
 
     /// The tools last listed, once there is a connection.
@@ -287,7 +308,6 @@ impl Slot {
     /// Ends the connection and the task; returns when a child is gone.
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
-        self.permits.close();
         let mut state = self.state.subscribe();
         let _ = state
             .wait_for(|state| matches!(state, State::Stopped))
@@ -426,6 +446,18 @@ impl Slot {
             self.lists.changed(&[ListKind::Prompts]);
             (self.publish)(Told::Prompts);
         }
+    }
+}
+
+/// A place at the backend, held while a call is there.
+struct Place<'a> {
+    slot: &'a Slot,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.slot.busy.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -240,7 +240,7 @@ async fn examine(slot: &Slot, client: &Client) -> String {
                 let reason = format!("it answers neither calls nor {unanswered} probes");
                 lock(&slot.health).suspend(reason.clone());
                 let is_given_up = unanswered - options.unanswered_max >= HEALTH_PROBES_MORE;
-                if is_given_up && slot.in_flight() == 0 {
+                if is_given_up && slot.is_idle() {
                     return reason;
                 }
                 pause = options.rest.unwrap_or(pause);

@@ -495,3 +495,36 @@ async fn the_era_is_found_once_for_all_callers() {
     assert_eq!((count("initialize"), count("server/discover")), (3, 1));
     backends.shutdown().await;
 }
+
+#[tokio::test]
+async fn the_places_of_a_backend_are_those_of_all_its_callers() {
+    let server = Server::start(modern(|seen| {
+        if seen.body["params"]["arguments"]["hangs"] == true {
+            return Reply::Hang;
+        }
+        done(seen)
+    }))
+    .await;
+    let mut options = http("b", &server.url, None);
+    options.session = SessionScope::PerClient;
+    options.max_in_flight = 1;
+    let backends = start(vec![options]);
+    let call = |caller: &str, time: Duration, arguments: Value| {
+        let mut own = Call::new("do", arguments);
+        own.caller = Some(CallerId(caller.into()));
+        own.timeout = Some(time);
+        let backends = backends.clone();
+        async move { backends.call(&"b".into(), own).await }
+    };
+    for caller in ["Ada", "Bob"] {
+        call(caller, PATIENCE, json!({})).await.unwrap();
+    }
+    let (short, hangs) = (Duration::from_millis(100), json!({ "hangs": true }));
+    let (first, second) = tokio::join!(
+        call("Ada", short * 5, hangs.clone()),
+        call("Bob", short, hangs)
+    );
+    assert!(first.unwrap_err().may_have_acted());
+    assert!(!second.unwrap_err().may_have_acted(), "there was one place");
+    backends.shutdown().await;
+}

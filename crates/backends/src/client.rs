@@ -333,6 +333,10 @@ impl Client {
         self.agreement.revision.era()
     }
 
+    pub(crate) fn transport(&self) -> &'static str {
+        self.wire.transport()
+    }
+
     pub(crate) fn news(&self) -> &News {
         self.wire.news()
     }

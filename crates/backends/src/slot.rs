@@ -325,14 +325,16 @@ impl Slot {
         let breaker = match &state {
             State::Ready(_) => health.breaker(),
             State::Down { .. } => Breaker::Open,
+            State::Connecting if self.has_failed() => Breaker::HalfOpen,
             State::Idle | State::Connecting | State::Stopped => Breaker::Closed,
         };
         BackendStatus {
             name: self.target.options.name.clone(),
-            transport: match self.target.options.transport {
-                TransportOptions::Stdio(_) => "stdio",
-                TransportOptions::Http(_) => "http",
-                TransportOptions::Sse(_) => "sse",
+            transport: match (client, &self.target.options.transport) {
+                (Some(client), _) => client.transport(),
+                (None, TransportOptions::Stdio(_)) => "stdio",
+                (None, TransportOptions::Http(_)) => "http",
+                (None, TransportOptions::Sse(_)) => "sse",
             },
             breaker,
             era: client.map(|client| match client.era() {

@@ -9,7 +9,7 @@ use onecall_workflow::name::BackendName;
 #[derive(Clone, Debug)]
 pub struct BackendStatus {
     pub name: BackendName,
-    /// `stdio`, `http` or `sse`.
+    /// `stdio`, `http` or `sse`; while connected what is spoken, else what the options say.
     pub transport: &'static str,
     pub state: BackendState,
     pub breaker: Breaker,
@@ -58,7 +58,8 @@ pub enum Breaker {
     Closed,
     /// Calls fail at once.
     Open,
-    /// Calls fail at once, and it is being tried whether they need to.
+    /// It is being tried whether calls can be let through again: a probe, at which they still fail at once, or a new
+    /// connection, for which they wait.
     HalfOpen,
 }
 

@@ -59,6 +59,15 @@ impl Wire {
         }
     }
 
+    /// What is spoken, which is not always what the options say: an older server is found to be one.
+    pub(crate) fn transport(&self) -> &'static str {
+        match self {
+            Self::Child(_) => "stdio",
+            Self::Http(_) => "http",
+            Self::Sse(_) => "sse",
+        }
+    }
+
     /// Every call has a stream and headers of its own.
     pub(crate) fn is_http(&self) -> bool {
         match self {

@@ -528,3 +528,31 @@ async fn the_places_of_a_backend_are_those_of_all_its_callers() {
     assert!(!second.unwrap_err().may_have_acted(), "there was one place");
     backends.shutdown().await;
 }
+
+#[tokio::test]
+async fn the_breaker_of_a_dead_backend_is_never_shown_as_closed() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        // The first attempt to connect is refused in every way of opening.
+        0..3 => Reply::Json(400, Vec::new(), Value::Null),
+        _ => Reply::Hang,
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    let before = backends.status().remove(0);
+    backends.settle(PATIENCE).await;
+    let trying = async {
+        loop {
+            let status = backends.status().remove(0);
+            if status.state.word() == "connecting" {
+                return status;
+            }
+            assert_eq!(status.breaker.word(), "open");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let trying = tokio::time::timeout(PATIENCE, trying).await.unwrap();
+    let words = (before.breaker.word(), trying.breaker.word());
+    assert_eq!(words, ("closed", "half-open"));
+    backends.shutdown().await;
+}

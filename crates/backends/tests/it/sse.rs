@@ -111,6 +111,7 @@ async fn an_old_server_is_called_by_option_and_by_fall_back() {
         let backends = start(vec![options]);
         let said = call(&backends, "b", "do", json!({})).await.unwrap();
         assert_eq!(said.content_map()["text"], "old");
+        assert_eq!(backends.status()[0].transport, "sse");
         backends.shutdown().await;
     }
 }

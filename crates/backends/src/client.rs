@@ -51,9 +51,9 @@ impl Target {
                         url: without_credentials(&http.url),
                         reason,
                     },
-                    EndpointFault::Header(header) => StartError::Header {
+                    EndpointFault::Header(reason) => StartError::Header {
                         backend: backend(),
-                        header,
+                        reason,
                     },
                 });
                 Some(endpoint?)

@@ -18,10 +18,10 @@ pub enum StartError {
         url: String,
         reason: String,
     },
-    #[error("backend `{backend}`: header `{header}` is not a valid header")]
+    #[error("backend `{backend}`: header {reason}")]
     Header {
         backend: BackendName,
-        header: String,
+        reason: String,
     },
 }
 

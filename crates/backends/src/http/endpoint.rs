@@ -24,6 +24,14 @@ use crate::options::HttpOptions;
 /// Room for the headers of a usual call, so that a copy of them need not grow.
 const HEADERS_COMMON: usize = 12;
 
+/// They say how a message is read from its connection; another value would spoil it.
+const FRAMING: [HeaderName; 4] = [
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONNECTION,
+    header::UPGRADE,
+];
+
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     pool: Pool,
@@ -41,6 +49,7 @@ pub(crate) struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointFault {
     Url(String),
+    /// The header and what is wrong with it.
     Header(String),
 }
 
@@ -48,12 +57,25 @@ impl Endpoint {
     pub(crate) fn new(options: &HttpOptions) -> Result<Self, EndpointFault> {
         let uri = check_url(&options.url)?;
         let mut headers = HeaderMap::new();
+        if options.tokens.is_some() {
+            let place = HeaderValue::from_static("");
+            headers.insert(header::AUTHORIZATION, place);
+        }
         for (name, value) in &options.headers {
-            let fault = || EndpointFault::Header(name.clone());
-            let name = HeaderName::try_from(name.as_str()).map_err(|_| fault())?;
-            let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
+            let fault = |why: &str| EndpointFault::Header(format!("`{name}` {why}"));
+            let invalid = || fault("is not a valid header");
+            let own = HeaderName::try_from(name.as_str()).map_err(|_| invalid())?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
             value.set_sensitive(true);
-            headers.append(name, value);
+            if FRAMING.contains(&own) {
+                return Err(fault("belongs to the connection and cannot be set"));
+            }
+            if headers.insert(own, value).is_some() {
+                return Err(fault("is given twice, by `headers` or by `auth`"));
+            }
+        }
+        if options.tokens.is_some() {
+            headers.remove(header::AUTHORIZATION);
         }
         let host = uri.authority().map_or("", |authority| authority.as_str());
         let host = HeaderValue::from_str(host);

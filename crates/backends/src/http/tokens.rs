@@ -106,7 +106,8 @@ impl Tokens {
             HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair)))
         });
         let basic = basic.transpose();
-        let mut basic = basic.map_err(|_| EndpointFault::Header("authorization".to_owned()))?;
+        let invalid = |_| EndpointFault::Header("`Authorization` is not a valid header".to_owned());
+        let mut basic = basic.map_err(invalid)?;
         if let Some(basic) = &mut basic {
             basic.set_sensitive(true);
         }

@@ -292,3 +292,18 @@ async fn a_token_that_is_said_to_last_for_ever_is_used() {
         backends.shutdown().await;
     }
 }
+
+#[test]
+fn a_header_beside_a_token_is_refused() {
+    let mut options = backend(
+        "http://127.0.0.1:1/mcp",
+        token_options("http://127.0.0.1:1/"),
+    );
+    if let TransportOptions::Http(http) = &mut options.transport {
+        let own = ("Authorization".to_owned(), "mine".to_owned());
+        http.headers.push(own);
+    }
+    let refused = Backends::start(&client_info(), vec![options]).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("`Authorization` is given twice"), "{text}");
+}

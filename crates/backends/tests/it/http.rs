@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use onecall_backends::{
     BackendName, BackendOptions, Backends, Call, CallerId, SessionScope, StartError, Takes,
+    TransportOptions,
 };
 use onecall_mcp::{CallAnswer, Era};
 use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
@@ -445,11 +446,29 @@ fn options_that_cannot_work_are_refused_at_the_start() {
         assert!(matches!(error, StartError::Url { .. }), "{url}");
         assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     }
-    let mut bad = BackendOptions::http("b", "http://127.0.0.1:1/");
-    if let onecall_backends::TransportOptions::Http(http) = &mut bad.transport {
-        http.headers.push(("a b".to_owned(), "c".to_owned()));
+    let with_headers = |names: &[&str]| {
+        let mut bad = BackendOptions::http("b", "http://127.0.0.1:1/");
+        if let TransportOptions::Http(http) = &mut bad.transport {
+            let pair = |name: &&str| ((*name).to_owned(), "secret".to_owned());
+            http.headers = names.iter().map(pair).collect();
+        }
+        refused(bad)
+    };
+    for (names, reason) in [
+        (&["a b"][..], "header `a b` is not a valid header"),
+        (
+            &["Content-Length"],
+            "header `Content-Length` belongs to the connection and cannot be set",
+        ),
+        (
+            &["Authorization", "X", "authorization"],
+            "header `authorization` is given twice, by `headers` or by `auth`",
+        ),
+    ] {
+        let error = with_headers(names);
+        assert!(matches!(error, StartError::Header { .. }), "{error}");
+        assert_eq!(error.to_string(), format!("backend `b`: {reason}"));
     }
-    assert!(matches!(refused(bad), StartError::Header { .. }));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use crate::asking::Asker;
 use crate::call::{Call, CallerToken, Takes};
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
-use crate::limits::{LIST_KEPT_MAX, LIST_KEPT_MIN};
+use crate::limits::{LIST_KEPT_DEFAULT, LIST_KEPT_MAX, LIST_KEPT_MIN};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, parse_result};
 use crate::news::News;
@@ -150,7 +150,7 @@ impl Client {
     pub(crate) async fn list_tools(&self) -> Result<(Vec<Tool>, Vec<String>), RequestError> {
         let mut list = tool_list::read(self).await?;
         *lock(&self.tools_last) = list.lasts;
-        if self.wire.is_http() && self.era() == Era::Modern {
+        if self.mirrors() {
             self.learn_headers(&mut list);
         }
         if self.makes_tasks() {
@@ -309,12 +309,18 @@ impl Client {
         ended.map(drop)
     }
 
-    /// When the list of tools must be read again by itself: the server says how long it lasts, and
-    /// tells of no changes. Nothing is kept for no time at all.
+    /// When the list of tools must be read again by itself.
     pub(crate) fn tools_last(&self) -> Option<Duration> {
-        let lasts = (*lock(&self.tools_last))?;
-        let is_stated = !lasts.is_zero() && !self.declares("tools", "listChanged");
-        is_stated.then(|| lasts.clamp(LIST_KEPT_MIN, LIST_KEPT_MAX))
+        tools_last(&Source {
+            stated: *lock(&self.tools_last),
+            is_stateless: self.mirrors(),
+            tells: self.declares("tools", "listChanged"),
+        })
+    }
+
+    /// Calls carry headers that are taken from the list of tools.
+    pub(crate) fn mirrors(&self) -> bool {
+        self.wire.is_http() && self.era() == Era::Modern
     }
 
     /// The server tells of list changes on a stream that must be asked for.
@@ -351,6 +357,26 @@ impl Client {
 
     pub(crate) async fn shutdown(&self) {
         self.wire.shutdown().await;
+    }
+}
+
+/// Where a list of tools comes from.
+struct Source {
+    /// How long it lasts, as the server says.
+    stated: Option<Duration>,
+    /// There is no connection whose end would tell that another server answers now.
+    is_stateless: bool,
+    /// The server tells of changes.
+    tells: bool,
+}
+
+fn tools_last(source: &Source) -> Option<Duration> {
+    match source.stated {
+        _ if source.tells => None,
+        // What lasts for no time at all cannot be read all the time.
+        Some(Duration::ZERO) => Some(LIST_KEPT_DEFAULT),
+        Some(stated) => Some(stated.clamp(LIST_KEPT_MIN, LIST_KEPT_MAX)),
+        None => source.is_stateless.then_some(LIST_KEPT_DEFAULT),
     }
 }
 
@@ -420,4 +446,28 @@ async fn open_child(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_again_unless_changes_are_told_or_seen() {
+        let lasts = |stated: Option<u64>, is_stateless, tells| {
+            let lasts = tools_last(&Source {
+                stated: stated.map(Duration::from_millis),
+                is_stateless,
+                tells,
+            });
+            lasts.map(|lasts| lasts.as_secs())
+        };
+        assert_eq!(lasts(None, true, false), Some(30));
+        assert_eq!(lasts(None, false, false), None);
+        assert_eq!(lasts(Some(0), false, false), Some(30));
+        assert_eq!(lasts(Some(1), true, false), Some(1));
+        assert_eq!(lasts(Some(5_000), false, false), Some(5));
+        assert_eq!(lasts(Some(u64::MAX), true, false), Some(3_600));
+        assert_eq!(lasts(Some(5_000), true, true), None);
+    }
 }

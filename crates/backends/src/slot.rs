@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use onecall_mcp::{CallAnswer, Era, Tool, method};
+use onecall_mcp::{CallAnswer, Era, Tool, code, method};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Notify, SemaphorePermit, watch};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::asking::{Asker, within};
 use crate::call::{Call, Takes};
 use crate::client::{Client, Target};
-use crate::error::{CallError, ConnectError};
+use crate::error::{CallError, ConnectError, RequestError};
 use crate::health::{Health, Verdict};
 use crate::limits::BACKOFF_WAITED;
 use crate::lists::{ListKind, Lists};
@@ -146,10 +146,14 @@ impl Slot {
         let work = async {
             let (client, _place) = self.admitted().await?;
             let since = Instant::now();
-            let answer = client
-                .call(&call, &arguments, asker.as_ref(), Arc::clone(&sent))
-                .await
-                .map_err(|error| error.of_call(backend))?;
+            let asked = || client.call(&call, &arguments, asker.as_ref(), Arc::clone(&sent));
+            let mut answer = asked().await;
+            if is_mismatch(&answer) && client.mirrors() && self.list(&client).await.is_ok() {
+                // It refused what the old list made of the call; the new one may do better.
+                sent.store(false, Ordering::SeqCst);
+                answer = asked().await;
+            }
+            let answer = answer.map_err(|error| error.of_call(backend))?;
             let took = since.elapsed();
             let answer = match answer {
                 CallAnswer::Task(task) => {
@@ -461,6 +465,11 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.slot.busy.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// The server says that headers are missing or others than its tool wants.
+fn is_mismatch(answer: &Result<CallAnswer, RequestError>) -> bool {
+    matches!(answer, Err(RequestError::Rpc(error)) if error.code == code::HEADER_MISMATCH)
 }
 
 fn shown(state: &State, suspended: Option<&str>) -> BackendState {

@@ -575,3 +575,37 @@ async fn the_breaker_of_a_dead_backend_is_never_shown_as_closed() {
     assert_eq!(words, ("closed", "half-open"));
     backends.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_call_whose_headers_are_out_of_date_is_made_again_by_the_new_list() {
+    let lists = AtomicUsize::new(0);
+    let server = Server::start(move |seen| {
+        let (status, key, value) = match seen.body["method"].as_str() {
+            Some("tools/list") => {
+                let mut region = json!({ "type": "string" });
+                if lists.fetch_add(1, Ordering::SeqCst) > 0 {
+                    region["x-mcp-header"] = json!("Region");
+                }
+                let schema = json!({ "type": "object", "properties": { "region": region } });
+                let tools = json!([{ "name": "do", "inputSchema": schema }]);
+                (200, "result", json!({ "tools": tools }))
+            }
+            Some("tools/call") if !seen.headers.contains_key("mcp-param-region") => {
+                (400, "error", json!({ "code": -32020, "message": "no" }))
+            }
+            _ => return modern(done)(seen),
+        };
+        Reply::Json(status, Vec::new(), answer(seen, key, value))
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    let arguments = json!({ "region": "north" });
+    call(&backends, "b", "do", arguments.clone()).await.unwrap();
+    call(&backends, "b", "do", arguments).await.unwrap();
+    let refused = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    assert_eq!(way(&refused), "Rpc -32020");
+    let calls = server.methods();
+    let calls = calls.iter().filter(|own| *own == "tools/call").count();
+    assert_eq!(calls, 5, "once more for the first and the last");
+    backends.shutdown().await;
+}

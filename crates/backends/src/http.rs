@@ -19,8 +19,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{
-    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, method,
-    name,
+    Era, Incoming, RequestId, Revision, RpcError, ShapeError, code, encode_value, message_text,
+    method, name,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -247,8 +247,13 @@ impl Shared {
             guard.disarm();
             return Ended::SessionGone;
         }
+        let is_refusal = response.status() == StatusCode::BAD_REQUEST;
         let outcome = self.read_answer(response, id, options).await;
         guard.disarm();
+        if is_refusal && is_other_era(self.revision.era(), &outcome) {
+            // Another server answers at the address; whoever keeps this connection finds out what it speaks.
+            self.close("the server speaks another revision than before");
+        }
         Ended::Answered(outcome)
     }
 
@@ -472,6 +477,20 @@ fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> R
         // The server says that it did not take the request.
         400..=499 => RequestError::NotSent(told),
         _ => RequestError::Lost(told),
+    }
+}
+
+/// A server refuses the era itself. A handshake server may have the other codes for reasons of its own.
+fn is_other_era(ours: Era, outcome: &Outcome) -> bool {
+    let Err(RequestError::Rpc(error)) = outcome else {
+        return false;
+    };
+    match ours {
+        Era::Legacy => matches!(
+            error.code,
+            code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION
+        ),
+        Era::Modern => error.code == code::UNSUPPORTED_VERSION,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_backends::{
@@ -607,5 +607,40 @@ async fn a_call_whose_headers_are_out_of_date_is_made_again_by_the_new_list() {
     let calls = server.methods();
     let calls = calls.iter().filter(|own| *own == "tools/call").count();
     assert_eq!(calls, 5, "once more for the first and the last");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_another_era_now_is_found_again() {
+    let is_new = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_new);
+    let old = sessions(Arc::default(), Arc::default());
+    let server = Server::start(move |seen| {
+        let is_modern = seen
+            .headers
+            .get("mcp-protocol-version")
+            .is_some_and(|version| version == "2026-07-28");
+        match (flag.load(Ordering::SeqCst), is_modern) {
+            (false, _) => old(seen),
+            (true, true) => modern(done)(seen),
+            (true, false) => {
+                let error = json!({ "code": -32020, "message": "no `Mcp-Method`" });
+                Reply::Json(400, Vec::new(), answer(seen, "error", error))
+            }
+        }
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    is_new.store(true, Ordering::SeqCst);
+    let refused = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    assert_eq!(way(&refused), "Rpc -32020");
+    let found = async {
+        while call(&backends, "b", "do", json!({})).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, found).await.unwrap();
+    assert_eq!(backends.status()[0].era, Some("modern"));
     backends.shutdown().await;
 }

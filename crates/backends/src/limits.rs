@@ -8,6 +8,8 @@ pub(crate) const IN_FLIGHT_DEFAULT: usize = 32;
 pub(crate) const OUTBOUND_MAX: usize = 64;
 /// Limit: messages written in one go.
 pub(crate) const BATCH_MAX: usize = 32;
+/// Room that a stream keeps after a long line.
+pub(crate) const OUTLET_BYTES_KEPT: usize = 1024 * 1024;
 /// Limit: an overlong line is skipped up to this size; beyond it the connection is given up.
 pub(crate) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Limit: what is kept of a child's stderr.

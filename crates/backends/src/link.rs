@@ -1,6 +1,10 @@
 //! JSON-RPC over a pair of byte streams: many requests at once, matched by id. Knows nothing of
 //! processes; `process` gives it the streams of a child, tests give it pipes.
 
+mod outlet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,9 +13,10 @@ use onecall_mcp::limits::{MESSAGE_BYTES_MAX, NESTING_MAX};
 use onecall_mcp::{Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, meta, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
+use self::outlet::{Outlet, Tap};
 use crate::asking::Asker;
 use crate::call::{MessageSink, Progress, ProgressSink};
 use crate::error::RequestError;
@@ -44,6 +49,8 @@ pub(crate) struct Link {
 #[derive(Debug)]
 struct Shared {
     table: Mutex<Table>,
+    outlet: Arc<Outlet>,
+    /// What waits for room in the stream.
     outbound: mpsc::Sender<Frame>,
     next_id: AtomicI64,
     news: News,
@@ -83,12 +90,14 @@ enum Frame {
 
 impl Link {
     /// The link and its two halves, which the caller runs as tasks.
-    pub(crate) fn new<W: AsyncWrite + Unpin + Send>(
+    pub(crate) fn new<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
     ) -> (Self, impl Future<Output = ()> + use<W>) {
         let (outbound, queue) = mpsc::channel(OUTBOUND_MAX);
+        let (outlet, tap) = outlet::open(writer);
         let shared = Arc::new(Shared {
             table: Mutex::default(),
+            outlet,
             outbound,
             next_id: AtomicI64::new(1),
             news: News::new(),
@@ -96,7 +105,7 @@ impl Link {
             unwritable: watch::Sender::new(None),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
         });
-        let writing = write(writer, queue, Arc::clone(&shared));
+        let writing = write(tap, queue, Arc::clone(&shared));
         (Self { shared }, writing)
     }
 
@@ -178,8 +187,11 @@ impl Link {
             id,
             armed: true,
         };
-        // A closed queue is noticed through `answer`: closing fails everything that waits.
-        let _ = self.shared.outbound.send(Frame::Request { id, text }).await;
+        let frame = Frame::Request { id, text };
+        if !self.shared.write_now(&frame) {
+            // A closed queue is noticed through `answer`: closing fails everything that waits.
+            let _ = self.shared.outbound.send(frame).await;
+        }
         let outcome = answer.await;
         guard.armed = false;
         outcome.unwrap_or_else(|_| Err(RequestError::Lost("the connection ended".to_owned())))
@@ -375,7 +387,51 @@ impl Link {
     }
 }
 
+impl Frame {
+    fn text(&self) -> &str {
+        match self {
+            Self::Request { text, .. } | Self::Other(text) => text,
+        }
+    }
+
+    fn into_text(self) -> String {
+        match self {
+            Self::Request { text, .. } | Self::Other(text) => text,
+        }
+    }
+}
+
 impl Shared {
+    /// Whether a frame may leave. Invariant: a request is marked before the first of its bytes leaves, and one that
+    /// nobody waits for or hears of never leaves.
+    fn leaves(&self, frame: &Frame) -> bool {
+        let Frame::Request { id, .. } = frame else {
+            return true;
+        };
+        let table = self.lock();
+        let waiting = table.waiting.get(id).filter(|_| table.unheard.is_none());
+        waiting.is_some_and(|waiting| {
+            waiting.sent.store(true, Ordering::SeqCst);
+            true
+        })
+    }
+
+    /// Writes a request without waking anybody, if the stream takes it now. Where it does not, the request is as it
+    /// was.
+    fn write_now(&self, frame: &Frame) -> bool {
+        let Some(idle) = self.outlet.idle() else {
+            return false;
+        };
+        let is_written = self.leaves(frame) && idle.write(frame.text());
+        if !is_written
+            && let Frame::Request { id, .. } = frame
+            && let Some(waiting) = self.lock().waiting.get(id)
+        {
+            waiting.sent.store(false, Ordering::SeqCst);
+        }
+        is_written
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -436,57 +492,27 @@ impl Drop for CancelGuard {
     }
 }
 
-async fn write(
-    mut writer: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<Frame>,
-    shared: Arc<Shared>,
-) {
+/// Writes what found no room in the stream at once. The stream is closed when this ends or is dropped.
+async fn write(tap: Tap, mut queue: mpsc::Receiver<Frame>, shared: Arc<Shared>) {
     let mut closed = shared.closed.subscribe();
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    let mut text = String::new();
     loop {
         tokio::select! {
-            count = queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
+            // What was begun is brought to its end before anything else counts as sent.
+            biased;
             _ = closed.wait_for(Option::is_some) => return,
+            () = tap.begun() => {}
+            count = queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
         }
-        text.clear();
-        {
-            let table = shared.lock();
-            for frame in batch.drain(..) {
-                match frame {
-                    Frame::Other(message) => {
-                        text.push_str(&message);
-                        text.push('\n');
-                    }
-                    // Invariant: marked before the first byte leaves; those nobody waits for or hears of never leave.
-                    Frame::Request { id, text: message } => {
-                        let waiting = table.waiting.get(&id);
-                        if let Some(waiting) = waiting.filter(|_| table.unheard.is_none()) {
-                            waiting.sent.store(true, Ordering::SeqCst);
-                            text.push_str(&message);
-                            text.push('\n');
-                        }
-                    }
-                }
-            }
-        }
-        let written = async {
-            writer.write_all(text.as_bytes()).await?;
-            writer.flush().await
-        };
+        let texts = batch.drain(..).filter(|frame| shared.leaves(frame));
+        tap.add(texts.map(Frame::into_text));
         tokio::select! {
-            written = written => if let Err(error) = written {
+            written = tap.written() => if let Err(error) = written {
                 let reason = format!("it takes no more input: {error}");
                 shared.unwritable.send_replace(Some(reason));
                 return;
             },
             _ = closed.wait_for(Option::is_some) => return,
         }
-        if text.capacity() > 1024 * 1024 {
-            text = String::new();
-        }
     }
 }
-
-#[cfg(test)]
-mod tests;

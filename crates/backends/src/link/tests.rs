@@ -1,6 +1,8 @@
 //! Faults of the other side, over in-process pipes: each has its named outcome.
 
-use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
+};
 
 use super::*;
 
@@ -231,4 +233,52 @@ async fn nothing_is_sent_to_a_server_that_has_closed_its_output() {
     link.close(&reason);
     let before = before.await.unwrap();
     assert!(matches!(before, Err(RequestError::Lost(_))), "{before:?}");
+}
+
+#[tokio::test]
+async fn lines_stay_whole_in_a_stream_that_takes_little_at_a_time() {
+    let (near, far) = tokio::io::duplex(7);
+    let (read, write) = tokio::io::split(near);
+    drop(read);
+    let (link, writing) = Link::new(write);
+    tokio::spawn(writing);
+    let calls: Vec<_> = (0..50).map(|_| call(&link, "m")).collect();
+    let mut lines = BufReader::new(far).lines();
+    let mut heard = Vec::new();
+    for _ in &calls {
+        let line = lines.next_line().await.unwrap().unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        heard.push(message["id"].as_i64().unwrap());
+    }
+    heard.sort_unstable();
+    assert_eq!(heard, (1..=50).collect::<Vec<_>>());
+    link.close("it is over");
+    for call in calls {
+        assert!(matches!(call.await.unwrap(), Err(RequestError::Lost(_))));
+    }
+    assert_eq!(
+        lines.next_line().await.unwrap(),
+        None,
+        "the stream is closed with the link"
+    );
+}
+
+#[tokio::test]
+async fn what_a_stream_never_took_was_not_sent() {
+    let (near, _far) = tokio::io::duplex(16);
+    let (_read, write) = tokio::io::split(near);
+    let (link, writing) = Link::new(write);
+    let begun = call(&link, "begun");
+    let waiting = call(&link, "waiting");
+    tokio::task::yield_now().await;
+    let writing = tokio::spawn(writing);
+    tokio::task::yield_now().await;
+    link.close("it is over");
+    let (begun, waiting) = (begun.await.unwrap(), waiting.await.unwrap());
+    assert!(matches!(begun, Err(RequestError::Lost(_))), "{begun:?}");
+    assert!(
+        matches!(waiting, Err(RequestError::NotSent(_))),
+        "{waiting:?}"
+    );
+    writing.await.unwrap();
 }

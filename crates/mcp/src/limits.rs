@@ -16,7 +16,5 @@ pub const TOOL_NAME_MAX: usize = 128;
 pub const FORM_PROPERTIES_MAX: usize = 100;
 /// Limit: values mirrored into headers for one tool.
 pub const PARAM_HEADERS_MAX: usize = 32;
-/// Limit: one mirrored header value, in bytes before encoding.
-pub const HEADER_VALUE_BYTES_MAX: usize = 4 * 1024;
 /// Limit: questions in one `input_required` answer.
 pub const INPUT_REQUESTS_MAX: usize = 32;

@@ -2,6 +2,7 @@
 //! Results go to stdout, everything about how they came to be to stderr. A closed pipe is no fault.
 
 use onecall_runtime::now;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,14 @@ pub(crate) fn in_json() {
 /// A line of result.
 pub(crate) fn out(text: impl AsRef<str>) {
     let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{}", text.as_ref());
+    let text = text.as_ref();
+    // A program at the other end gets what there is, byte for byte.
+    let text = if stdout.is_terminal() {
+        harmless(text)
+    } else {
+        Cow::Borrowed(text)
+    };
+    let _ = writeln!(stdout, "{text}");
     let _ = stdout.flush();
 }
 
@@ -25,13 +33,47 @@ pub(crate) fn out(text: impl AsRef<str>) {
 pub(crate) fn err(text: impl AsRef<str>) {
     let text = text.as_ref();
     if !IS_JSON.load(Ordering::Relaxed) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        let mut stderr = std::io::stderr().lock();
+        let text = if stderr.is_terminal() {
+            harmless(text)
+        } else {
+            Cow::Borrowed(text)
+        };
+        let _ = writeln!(stderr, "{text}");
         return;
     }
     // What only sets paragraphs apart says nothing.
     if !text.trim().is_empty() {
         let _ = writeln!(std::io::stderr().lock(), "{}", logged(text));
     }
+}
+
+/// Text as a terminal may have it: with colours, without anything that moves, renames or answers. Much of what is
+/// printed was written by a backend.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_odd) {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let colour = colour(rest).unwrap_or_default();
+        kept.push_str(colour);
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        rest = &rest[colour.len().max(first)..];
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// The sequence at the beginning that sets a colour, if one stands there.
+fn colour(text: &str) -> Option<&str> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then(|| &text[..end + 3])
 }
 
 /// A line as the log would write it.
@@ -87,7 +129,7 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Style;
+    use super::{Style, harmless};
     use std::ffi::OsString;
 
     fn style(is_terminal: bool, set: &[(&str, &str)]) -> (bool, bool) {
@@ -97,6 +139,16 @@ mod tests {
         };
         let style = Style::of(is_terminal, environment);
         (style.color, style.boxes)
+    }
+
+    #[test]
+    fn a_terminal_is_told_colours_and_nothing_else() {
+        let title = "\u{1b}]0;owned\u{7}";
+        let text = format!("a{title}\u{1b}[2Jb\u{1b}[1;31mred\u{1b}[0m\r\u{9b}1Ac\n\td");
+        let told = "a]0;owned[2Jb\u{1b}[1;31mred\u{1b}[0m1Ac\n\td";
+        assert_eq!(harmless(&text), told);
+        assert_eq!(harmless("ends in \u{1b}[3"), "ends in [3");
+        assert_eq!(harmless("plain …"), "plain …");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Terminal {
 
 impl Prompt for Terminal {
     fn line(&mut self, text: &str, is_secret: bool) -> io::Result<Option<String>> {
-        self.0.write_str(text)?;
+        self.0.write_str(&print::harmless(text))?;
         let read = if is_secret {
             unseen(&self.0)
         } else {

@@ -145,6 +145,16 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
+    /// What came back cannot be read.
+    pub(crate) fn of_answer(fault: ShapeError) -> Self {
+        match fault {
+            ShapeError::TooDeep { limit } => {
+                Self::Limit(format!("JSON nested deeper than {limit} levels"))
+            }
+            fault => Self::Malformed(fault),
+        }
+    }
+
     /// What went wrong, in words alone.
     pub(crate) fn into_reason(self) -> String {
         match self {

@@ -414,7 +414,20 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
         return Err(Box::pin(refused(response)).await);
     }
     let bytes = read_limited(response.into_body(), MESSAGE_BYTES_MAX).await?;
-    match onecall_mcp::parse(&bytes) {
+    let Some(batch) = onecall_mcp::batch(&bytes) else {
+        return answer_of(&bytes, id);
+    };
+    let batch = batch.map_err(RequestError::of_answer)?;
+    let answers = batch.iter().map(|one| answer_of(one.get().as_bytes(), id));
+    // What else is in it is for nobody: it names no stream that it came on.
+    let mut answers = answers.filter(|answer| !matches!(answer, Err(RequestError::Malformed(_))));
+    let missing = RequestError::Malformed(ShapeError::NotMessage("it holds no answer"));
+    answers.next().unwrap_or(Err(missing))
+}
+
+/// What one message says as the answer to a request.
+fn answer_of(message: &[u8], id: i64) -> Outcome {
+    match onecall_mcp::parse(message) {
         Ok(Incoming::Response {
             outcome: Err(error),
             ..
@@ -435,10 +448,7 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
         Ok(_) => Err(RequestError::Malformed(ShapeError::NotMessage(
             "it is no answer",
         ))),
-        Err(ShapeError::TooDeep { limit }) => Err(RequestError::Limit(format!(
-            "JSON nested deeper than {limit} levels"
-        ))),
-        Err(fault) => Err(RequestError::Malformed(fault)),
+        Err(fault) => Err(RequestError::of_answer(fault)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onecall_mcp::limits::{MESSAGE_BYTES_MAX, NESTING_MAX};
+use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, meta, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -242,6 +242,17 @@ impl Link {
     }
 
     fn take(&self, text: &[u8]) {
+        match onecall_mcp::batch(text) {
+            None => self.take_one(text),
+            Some(Ok(messages)) => {
+                let messages = messages.iter().map(|message| message.get().as_bytes());
+                messages.for_each(|message| self.take_one(message));
+            }
+            Some(Err(fault)) => self.unreadable(text, fault),
+        }
+    }
+
+    fn take_one(&self, text: &[u8]) {
         match onecall_mcp::parse(text) {
             Ok(Incoming::Response {
                 id: Some(RequestId::Number(id)),
@@ -266,13 +277,7 @@ impl Link {
         let looks_like_message = text.trim_ascii_start().starts_with(b"{");
         match ends.response_id() {
             Some(id) if looks_like_message => {
-                let error = match fault {
-                    ShapeError::TooDeep { .. } => {
-                        RequestError::Limit(format!("JSON nested deeper than {NESTING_MAX} levels"))
-                    }
-                    fault => RequestError::Malformed(fault),
-                };
-                self.shared.finish(id, Err(error));
+                self.shared.finish(id, Err(RequestError::of_answer(fault)));
             }
             _ => {
                 let mut table = self.shared.lock();

@@ -30,7 +30,7 @@ pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, message_text, notification, parse, request, request_text, response,
+    Incoming, RequestId, batch, message_text, notification, parse, request, request_text, response,
     response_error,
 };
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};

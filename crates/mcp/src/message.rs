@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::error::{RpcError, ShapeError};
-use crate::limits::NESTING_MAX;
+use crate::limits::{BATCH_MAX, NESTING_MAX};
 
 /// Identifier of a request. The protocol allows strings and integers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,7 +91,31 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawV
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads one message. Batches are refused: no revision that we speak as a client sends them.
+/// The messages of a batch, which a server of 2025-03-26 may send; `None` for one message.
+pub fn batch(text: &[u8]) -> Option<Result<Vec<&RawValue>, ShapeError>> {
+    if text.trim_ascii_start().first() != Some(&b'[') {
+        return None;
+    }
+    let read = || {
+        let text = std::str::from_utf8(text);
+        let text = text.map_err(|error| ShapeError::NotJson(error.to_string()))?;
+        if exceeds_depth(text, NESTING_MAX) {
+            return Err(ShapeError::TooDeep { limit: NESTING_MAX });
+        }
+        let messages: Vec<&RawValue> =
+            serde_json::from_str(text).map_err(|error| ShapeError::NotJson(error.to_string()))?;
+        if messages.len() > BATCH_MAX {
+            return Err(ShapeError::TooMany {
+                what: "messages in a batch",
+                limit: BATCH_MAX,
+            });
+        }
+        Ok(messages)
+    };
+    Some(read())
+}
+
+/// Reads one message. A batch is none; see [`batch`].
 pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
     let text = std::str::from_utf8(text).map_err(|error| ShapeError::NotJson(error.to_string()))?;
     if exceeds_depth(text, NESTING_MAX) {

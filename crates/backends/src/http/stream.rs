@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use http::{HeaderValue, Response, StatusCode};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Era, Incoming, RequestId, ShapeError, SseDecoder, SseEvent, name};
+use onecall_mcp::{Era, Incoming, RequestId, SseDecoder, SseEvent, name};
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::body::broken;
@@ -23,6 +24,8 @@ pub(super) struct Events {
     body: Streaming,
     decoder: SseDecoder,
     ready: VecDeque<SseEvent>,
+    /// The rest of a batch.
+    batched: VecDeque<Box<RawValue>>,
     bytes: usize,
     /// Where a server would resume, and when it wants to be asked.
     last_id: Option<String>,
@@ -35,6 +38,7 @@ impl Events {
             body,
             decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
             ready: VecDeque::new(),
+            batched: VecDeque::new(),
             bytes: 0,
             last_id: None,
             retry: None,
@@ -43,19 +47,22 @@ impl Events {
 
     /// The next message; `None` when the stream has ended in order.
     pub(super) async fn next(&mut self) -> Result<Option<Incoming>, RequestError> {
-        while let Some(event) = self.next_event().await? {
-            if event.data.is_empty() {
-                continue;
+        loop {
+            if let Some(message) = self.batched.pop_front() {
+                return read(message.get().as_bytes()).map(Some);
             }
-            return match onecall_mcp::parse(&event.data) {
-                Ok(message) => Ok(Some(message)),
-                Err(ShapeError::TooDeep { limit }) => Err(RequestError::Limit(format!(
-                    "JSON nested deeper than {limit} levels"
-                ))),
-                Err(fault) => Err(RequestError::Malformed(fault)),
+            let Some(event) = self.next_event().await? else {
+                return Ok(None);
             };
+            match onecall_mcp::batch(&event.data) {
+                _ if event.data.is_empty() => {}
+                None => return read(&event.data).map(Some),
+                Some(messages) => {
+                    let messages = messages.map_err(RequestError::of_answer)?;
+                    self.batched = messages.into_iter().map(ToOwned::to_owned).collect();
+                }
+            }
         }
-        Ok(None)
     }
 
     pub(super) async fn next_event(&mut self) -> Result<Option<SseEvent>, RequestError> {
@@ -86,6 +93,10 @@ impl Events {
     fn forget_length(&mut self) {
         self.bytes = 0;
     }
+}
+
+fn read(message: &[u8]) -> Result<Incoming, RequestError> {
+    onecall_mcp::parse(message).map_err(RequestError::of_answer)
 }
 
 /// Reads the stream of one request until its answer.

@@ -282,3 +282,27 @@ async fn what_a_stream_never_took_was_not_sent() {
     );
     writing.await.unwrap();
 }
+
+#[tokio::test]
+async fn answers_in_a_batch_are_taken() {
+    let (link, mut server) = connect();
+    let (first, second) = (call(&link, "a"), call(&link, "b"));
+    let (one, two) = (server.next().await, server.next().await);
+    let answer = |request: &Value, result: &str| {
+        let id = &request["id"];
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    };
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let (own, other) = (answer(&two, "2"), answer(&one, "1"));
+    server.send(&format!("[{own},{note},7,{other}]")).await;
+    let results = (first.await.unwrap(), second.await.unwrap());
+    let text = |outcome: Outcome| outcome.unwrap().get().to_owned();
+    let mut results = [text(results.0), text(results.1)];
+    results.sort();
+    assert_eq!(results, ["1", "2"]);
+    assert_eq!(link.news().changes().borrow().tools, 1);
+    assert!(
+        link.ignored()
+            .is_some_and(|ignored| ignored.starts_with("1 "))
+    );
+}

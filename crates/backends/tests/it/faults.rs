@@ -149,12 +149,38 @@ fn meddles(seen: &Seen) -> Reply {
     Reply::Events(events)
 }
 
+/// The answer in a batch, as 2025-03-26 allows.
+fn batched(seen: &Seen) -> Value {
+    let note = json!({ "jsonrpc": "2.0", "method": "x", "params": {} });
+    json!([note, answer(seen, "result", json!({ "content": [] }))])
+}
+
 fn redirect(_: &Seen) -> Reply {
     Reply::Json(
         307,
         vec![("location", "http://127.0.0.1:1/".to_owned())],
         Value::Null,
     )
+}
+
+fn batches() -> Vec<(&'static str, &'static str, Fault)> {
+    vec![
+        (
+            "answers in a batch",
+            "fine",
+            Box::new(|seen| Reply::Json(200, Vec::new(), batched(seen))),
+        ),
+        (
+            "answers in a batch of a stream",
+            "fine",
+            Box::new(|seen| Reply::Events(vec![event(&batched(seen))])),
+        ),
+        (
+            "an empty batch",
+            "UnknownOutcome",
+            Box::new(|_| Reply::Json(200, Vec::new(), json!([]))),
+        ),
+    ]
 }
 
 fn over_http() -> Vec<Row> {
@@ -222,5 +248,5 @@ fn over_http() -> Vec<Row> {
         way,
         server: Faulty::Http(reply),
     };
-    faults.into_iter().map(row).collect()
+    faults.into_iter().chain(batches()).map(row).collect()
 }

@@ -102,3 +102,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_batch_is_taken_apart_and_bounded() {
+    assert!(batch(b"{}").is_none() && batch(b"nonsense").is_none());
+    let texts = |text: &str| {
+        let messages = batch(text.as_bytes()).unwrap();
+        messages.map(|own| {
+            own.iter()
+                .map(|one| one.get().to_owned())
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(texts(" [{\"a\":1.50}, 7 ]").unwrap(), ["{\"a\":1.50}", "7"]);
+    assert!(matches!(texts("[1,"), Err(ShapeError::NotJson(_))));
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    assert!(matches!(texts(&deep), Err(ShapeError::TooDeep { .. })));
+    let many = format!("[{}1]", "1,".repeat(BATCH_MAX));
+    assert!(matches!(texts(&many), Err(ShapeError::TooMany { .. })));
+}

@@ -118,18 +118,15 @@ pub(crate) async fn read(slot: &Arc<Slot>, kind: ListKind) -> Result<Entries, Ca
     }
 }
 
-/// The same within a time that begins with the reading, whoever began it: a backend that takes long is waited for
-/// once, and one that has failed is not waited for. Until it is there the list stands as last read.
+/// The same within a time that begins with the reading or the connection, whoever began it: a backend that takes long
+/// is waited for once, and one that has failed is not waited for. Until it is there the list stands as last read.
 pub(crate) async fn read_soon(slot: &Arc<Slot>, kind: ListKind, patience: Duration) -> Entries {
     let reading = match wanted(slot, kind) {
         Ok(entries) => return entries,
         Err(reading) => reading,
     };
-    let patience = if slot.has_failed() {
-        Duration::ZERO
-    } else {
-        patience.saturating_sub(reading.since.elapsed())
-    };
+    let patience = patience.saturating_sub(reading.since.elapsed());
+    let patience = slot.left_of(patience);
     let outcome = if patience.is_zero() {
         reading.outcome.now_or_never()
     } else {

@@ -68,7 +68,9 @@ pub(crate) struct Slot {
 #[derive(Clone)]
 enum State {
     Idle,
-    Connecting,
+    Connecting {
+        since: Instant,
+    },
     Ready(Arc<Client>),
     Down {
         reason: String,
@@ -255,8 +257,20 @@ impl Slot {
         }
     }
 
+    /// What is left of the time that somebody gives it to be there: the time counts from the beginning of the
+    /// connection, and nothing is left once one has failed.
+    pub(crate) fn left_of(&self, patience: Duration) -> Duration {
+        if self.has_failed() {
+            return Duration::ZERO;
+        }
+        match &*self.state.borrow() {
+            State::Connecting { since } => patience.saturating_sub(since.elapsed()),
+            State::Idle | State::Ready(_) | State::Down { .. } | State::Stopped => patience,
+        }
+    }
+
     /// Nobody knows whether it will ever be there.
-    pub(crate) fn has_failed(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.failed.load(Ordering::SeqCst)
     }
 
@@ -329,8 +343,8 @@ impl Slot {
         let breaker = match &state {
             State::Ready(_) => health.breaker(),
             State::Down { .. } => Breaker::Open,
-            State::Connecting if self.has_failed() => Breaker::HalfOpen,
-            State::Idle | State::Connecting | State::Stopped => Breaker::Closed,
+            State::Connecting { .. } if self.has_failed() => Breaker::HalfOpen,
+            State::Idle | State::Connecting { .. } | State::Stopped => Breaker::Closed,
         };
         BackendStatus {
             name: self.target.options.name.clone(),
@@ -374,7 +388,7 @@ impl Slot {
                 State::Ready(client) => return Ok(client),
                 State::Stopped => return Err(CallError::Stopped),
                 State::Idle => self.demand.notify_one(),
-                State::Connecting => {}
+                State::Connecting { .. } => {}
                 State::Down {
                     reason,
                     until,
@@ -475,7 +489,7 @@ fn is_mismatch(answer: &Result<CallAnswer, RequestError>) -> bool {
 fn shown(state: &State, suspended: Option<&str>) -> BackendState {
     match (state, suspended) {
         (State::Idle, _) => BackendState::Idle,
-        (State::Connecting, _) => BackendState::Connecting,
+        (State::Connecting { .. }, _) => BackendState::Connecting,
         (State::Ready(_), None) => BackendState::Ready,
         (State::Ready(_), Some(reason)) => BackendState::Silent {
             reason: reason.to_owned(),

@@ -30,7 +30,8 @@ pub(super) async fn keep(slot: Arc<Slot>) {
     let mut failures = 0;
     let mut logged = None;
     while !slot.stop.is_cancelled() {
-        slot.state.send_replace(State::Connecting);
+        let since = Instant::now();
+        slot.state.send_replace(State::Connecting { since });
         let patience = slot.target.options.connect_timeout;
         let connected = tokio::select! {
             connected = tokio::time::timeout(patience, slot.connect()) => connected,

@@ -130,6 +130,7 @@ async fn follow_lists(slot: &Slot, client: &Client) {
     let mut seen = Changes::default();
     changes.mark_changed();
     let mut listed = Instant::now();
+    let mut logged = None;
     loop {
         let lasted = async {
             match client.tools_last() {
@@ -147,7 +148,7 @@ async fn follow_lists(slot: &Slot, client: &Client) {
         let now = *changes.borrow_and_update();
         slot.tell_others(now.resources != seen.resources, now.prompts != seen.prompts);
         if has_lasted || now.tools != seen.tools {
-            list_again(slot, client).await;
+            list_again(slot, client, &mut logged).await;
             listed = Instant::now();
         }
         seen = now;
@@ -165,12 +166,16 @@ async fn follow_updates(slot: &Slot, client: &Client) {
     }
 }
 
-async fn list_again(slot: &Slot, client: &Client) {
+/// Told once for each reason, however often the list is tried.
+async fn list_again(slot: &Slot, client: &Client, logged: &mut Option<String>) {
     let patience = CONNECT_TIMEOUT_DEFAULT;
     let listed = tokio::time::timeout(patience, slot.list(client)).await;
-    if let Err(error) = listed.unwrap_or(Err(ConnectError::TimedOut(patience))) {
-        tracing::warn!(backend = %slot.target.options.name, %error, "no new tool list");
+    let outcome = listed.unwrap_or(Err(ConnectError::TimedOut(patience)));
+    let fault = outcome.err().map(|error| error.to_string());
+    if let Some(error) = fault.as_ref().filter(|_| fault != *logged) {
+        tracing::warn!(backend = %slot.target.options.name, error, "no new tool list");
     }
+    *logged = fault;
 }
 
 /// Keeps the stream open on which a modern server tells of list changes. Never returns.

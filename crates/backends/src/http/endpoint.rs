@@ -25,11 +25,12 @@ use crate::options::HttpOptions;
 const HEADERS_COMMON: usize = 12;
 
 /// They say how a message is read from its connection; another value would spoil it.
-const FRAMING: [HeaderName; 4] = [
+const FRAMING: [HeaderName; 5] = [
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
     header::CONNECTION,
     header::UPGRADE,
+    header::EXPECT,
 ];
 
 #[derive(Clone, Debug)]

@@ -84,15 +84,14 @@ pub(crate) async fn call(
     };
     if workflow.is_none() {
         if request.tool == result_tool::NAME && has_result_tool(shared) {
-            let told = result_tool::call(shared, &request.arguments, caller, terms.digest).await;
+            let (arguments, digest) = (&request.arguments, terms.digest);
+            let told = result_tool::call(shared, arguments, caller, digest, &carried).await;
             return told.map(Answer::Ours);
         }
         let sent = Sent::Call(&request);
         return passing::exchange(shared, caller, sent, &terms.digest, carried).await;
     }
-    if let Some(state) = carried.state.filter(|_| caller.era == Era::Modern) {
-        let responses = carried.responses.as_ref();
-        let told = carried_back(shared, &state, responses, caller, &terms).await;
+    if let Some(told) = carried_back(shared, &carried, caller, &terms).await {
         return told.map(Answer::Ours);
     }
     let name = request.tool.clone();
@@ -112,8 +111,23 @@ pub(crate) async fn call(
     }
 }
 
-/// Gives the answers to the run that asked, and follows it on.
-async fn carried_back(
+/// Gives the answers that a call carries back to the run that asked, and follows it on. `None` where it carries none;
+/// handshake clients know nothing of it.
+pub(crate) async fn carried_back(
+    shared: &Shared,
+    carried: &Carried,
+    caller: &Caller,
+    terms: &Terms,
+) -> Option<Result<Value, RpcError>> {
+    let state = carried.state.as_ref()?;
+    let responses = carried.responses.as_ref();
+    match caller.era {
+        Era::Modern => Some(answered(shared, state, responses, caller, terms).await),
+        Era::Legacy => None,
+    }
+}
+
+async fn answered(
     shared: &Shared,
     state: &Value,
     responses: Option<&Value>,

@@ -1,9 +1,10 @@
 //! The tool `workflow_result`: fetches the result of a run whose call answered with a handle.
 //! It is listed while a workflow is published, unless something published has its name.
 
-use crate::call::Caller;
+use crate::call::{Caller, carried_back};
 use crate::follow::{Terms, follow};
 use crate::limits::RESULT_WAIT_MAX;
+use crate::passing::Carried;
 use crate::server::Shared;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
@@ -56,6 +57,7 @@ pub(crate) async fn call(
     arguments: &Value,
     caller: &Caller,
     digest: String,
+    carried: &Carried,
 ) -> Result<Value, RpcError> {
     let refused = |text: String| Ok(result::refused(Code::InputInvalid, text, false));
     let Some(run) = arguments.get("run_id").and_then(Value::as_str) else {
@@ -68,6 +70,16 @@ pub(crate) async fn call(
             None => return refused("`wait_seconds` must be a number from zero".to_owned()),
         },
     };
+    let terms = Terms {
+        declares_output: false,
+        cancels: false,
+        patience: Duration::from_secs_f64(wait),
+        may_be_task: false,
+        digest,
+    };
+    if let Some(told) = carried_back(shared, carried, caller, &terms).await {
+        return told;
+    }
     let run = RunId::new(run);
     let principal = caller.principal.name();
     let attached = match shared.runtime.owned(&run, principal).await {
@@ -81,13 +93,6 @@ pub(crate) async fn call(
             let text = error.to_string();
             return Ok(result::refused(Code::InternalStore, text, false));
         }
-    };
-    let terms = Terms {
-        declares_output: false,
-        cancels: false,
-        patience: Duration::from_secs_f64(wait),
-        may_be_task: false,
-        digest,
     };
     follow(shared, follower, caller, &terms).await
 }

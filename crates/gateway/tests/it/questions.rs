@@ -240,6 +240,29 @@ async fn a_handle_leads_to_the_page_and_to_the_result() {
 }
 
 #[tokio::test]
+async fn a_question_that_is_met_while_fetching_a_result_is_answered_there() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let pending = client
+        .modern_result("tools/call", json!({ "name": "approve" }))
+        .await;
+    let run = &pending["_meta"]["dev.onecall/error"]["run_id"];
+    let mut fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run },
+        "_meta": { FORMS: { "elicitation": {} } } });
+    let asked = client.modern_result("tools/call", fetch.clone()).await;
+    assert_eq!(asked["resultType"], "input_required");
+    fetch["requestState"] = asked["requestState"].clone();
+    fetch["inputResponses"] = json!({ "sure": accept("Ada") });
+    let result = client.modern_result("tools/call", fetch.clone()).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    assert_eq!(&result["_meta"]["dev.onecall/run"]["run_id"], run);
+    fetch["inputResponses"] = json!({ "sure": accept("Eve") });
+    let other = client.modern("tools/call", fetch).await;
+    assert_eq!(error_of(other).await, -32602);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn impatient_clients_get_a_handle_and_the_run_goes_on() {
     let world = World::start_with(|options| {
         options.patience = std::time::Duration::from_millis(50);

@@ -11,8 +11,13 @@ use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, check_form, method};
 use onecall_runtime::questions::{AnswerError, Given};
 use onecall_runtime::runs::Asked;
-use rmcp::model::{ClientCapabilities, CustomRequest, ServerRequest};
-use rmcp::service::{Peer, RoleServer};
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ClientCapabilities, CustomRequest,
+    RequestId, ServerNotification, ServerRequest,
+};
+use rmcp::service::{
+    OriginatingRequestId, PeerRequestOptions, RequestHandle, RoleServer, ServiceError,
+};
 use serde_json::{Map, Value, json};
 
 /// Whether the client can show a form.
@@ -83,17 +88,59 @@ fn parameters(question: &Asked, era: Era) -> Value {
     form
 }
 
-/// Asks in a session, on the stream of the call itself. `None`: the client did not answer the question.
-pub(crate) async fn elicit(peer: Option<&Peer<RoleServer>>, question: &Asked) -> Option<Given> {
+/// A question that a session was asked, on the stream of the call itself.
+pub(crate) struct Elicited {
+    asked: RequestHandle<RoleServer>,
+    /// The call that it belongs to.
+    origin: Option<RequestId>,
+    step: String,
+    round: u32,
+}
+
+/// Asks in a session. `None`: the client cannot be reached.
+pub(crate) async fn elicit(caller: &Caller, question: &Asked) -> Option<Elicited> {
     let request = CustomRequest::new(method::ELICIT, Some(parameters(question, Era::Legacy)));
-    let answer = peer?
-        .send_request(ServerRequest::CustomRequest(request))
+    let request = ServerRequest::CustomRequest(request);
+    let options = PeerRequestOptions::no_options();
+    let asked = caller
+        .peer
+        .as_ref()?
+        .send_cancellable_request(request, options)
         .await;
-    let answer = answer
-        .inspect_err(|error| tracing::warn!(%error, "the client could not ask"))
-        .ok()?;
-    let answer = serde_json::to_value(answer).ok()?;
-    read_answer(question.step.clone(), question.round, &answer).ok()
+    Some(Elicited {
+        asked: asked.inspect_err(unasked).ok()?,
+        origin: caller.watch.request_id().cloned(),
+        step: question.step.clone(),
+        round: question.round,
+    })
+}
+
+fn unasked(error: &ServiceError) {
+    tracing::warn!(%error, "the client could not ask");
+}
+
+impl Elicited {
+    /// `None`: the client did not answer the question.
+    pub(crate) async fn answer(&mut self) -> Option<Given> {
+        let answer = (&mut self.asked.rx).await;
+        let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+        let answer = answer.inspect_err(unasked).ok()?;
+        let answer = serde_json::to_value(answer).ok()?;
+        read_answer(self.step.clone(), self.round, &answer).ok()
+    }
+
+    /// Tells the client that its person need not answer any more.
+    pub(crate) async fn withdraw(self, reason: &str) {
+        let asked = CancelledNotificationParam::new(Some(self.asked.id), Some(reason.to_owned()));
+        let mut notification = CancelledNotification::new(asked);
+        if let Some(origin) = self.origin {
+            let origin = OriginatingRequestId(origin);
+            notification.extensions.insert(origin);
+        }
+        let notification = ServerNotification::CancelledNotification(notification);
+        // A client that has gone asks nobody.
+        let _ = self.asked.peer.send_notification(notification).await;
+    }
 }
 
 /// A question as modern clients take it.

@@ -114,22 +114,29 @@ async fn at_rest(
         let asked = ask::input_required(&shared.sealer, run, &forms, terms, &caller.principal);
         return Ok(Some(asked));
     }
+    let Some(mut elicited) = ask::elicit(caller, first).await else {
+        return Ok(Some(waiting(shared, standing, caller, terms)));
+    };
     tokio::select! {
-        given = ask::elicit(caller.peer.as_ref(), first) => {
+        given = elicited.answer() => {
             let Some(given) = given else {
                 return Ok(Some(waiting(shared, standing, caller, terms)));
             };
             match shared.runtime.answer(&follower.run, given).await {
-                Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => Ok(None),
+                Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => {}
                 // Somebody else was first; their answer counts.
-                Err(error) => {
-                    tracing::info!(run = %follower.run, %error, "an answer was not taken");
-                    Ok(None)
-                }
+                Err(error) => tracing::info!(run = %follower.run, %error, "an answer was not taken"),
             }
+            Ok(None)
         }
-        () = shared.runtime.settles(&follower.run, &first.step, first.round) => Ok(None),
+        () = shared.runtime.settles(&follower.run, &first.step, first.round) => {
+            elicited.withdraw("the question is closed").await;
+            Ok(None)
+        }
         interrupt = caller.watch.interrupted() => {
+            if interrupt != Interrupt::Gone {
+                elicited.withdraw("nobody waits for the answer here").await;
+            }
             leave(follower, interrupt, terms).await.map(Some)
         }
     }

@@ -41,6 +41,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// The request that is watched, where its client can name it.
+    pub(crate) fn request_id(&self) -> Option<&RequestId> {
+        self.notified.as_ref().map(|registered| &registered.id)
+    }
+
     pub(crate) async fn interrupted(&self) -> Interrupt {
         tokio::select! {
             biased;

@@ -281,8 +281,10 @@ fn belongs_to(message: &ServerJsonRpcMessage) -> Option<Named> {
             ServerNotification::ProgressNotification(progress) => {
                 Some(Named::Progress(progress.params.progress_token.clone()))
             }
+            // What is cancelled is a request of ours, whose name may be one of the client's as well.
             ServerNotification::CancelledNotification(cancelled) => {
-                cancelled.params.request_id.clone().map(Named::Request)
+                let origin = cancelled.extensions.get::<OriginatingRequestId>()?;
+                Some(Named::Request(origin.0.clone()))
             }
             _ => None,
         },

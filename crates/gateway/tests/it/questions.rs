@@ -3,8 +3,10 @@
 use crate::client::{Answer, Http};
 use crate::world::World;
 use http::{Method, StatusCode};
-use onecall_engine::journal::Phase;
+use onecall_engine::event::AnswerAction;
+use onecall_engine::journal::{Filter, Phase};
 use onecall_journal::MemoryStore;
+use onecall_runtime::questions::Given;
 use serde_json::{Value, json};
 
 const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -156,6 +158,38 @@ async fn a_session_is_asked_on_the_stream_of_the_call() {
         let answer = stream.response().await;
         assert_eq!(answer["result"]["_meta"]["dev.onecall/error"]["code"], code);
     }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_session_is_told_when_somebody_else_has_answered() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let mut stream = client
+        .legacy("tools/call", json!({ "name": "approve" }))
+        .await;
+    let question = stream.next().await.unwrap();
+    assert_eq!(question["method"], "elicitation/create");
+    let runs = world.runtime.journal().list(Filter::default()).await;
+    let run = &runs.unwrap()[0].id;
+    let given = Given {
+        step: "sure".to_owned(),
+        round: None,
+        action: AnswerAction::Accept,
+        content: Some(json!({ "name": "Ada" })),
+    };
+    world.runtime.answer(run, given).await.unwrap();
+    let withdrawn = stream.next().await.unwrap();
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    let result = stream.next().await.unwrap();
+    assert_eq!(
+        result["result"]["structuredContent"]["content"]["name"],
+        "Ada"
+    );
     world.end().await;
 }
 

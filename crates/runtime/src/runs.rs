@@ -142,6 +142,20 @@ impl LiveRuns {
         self.lock().keys().cloned().collect()
     }
 
+    /// Forgets every run as soon as it rests: nobody can feed it any more, and its driver leaves it to the store.
+    pub(crate) async fn leave_resting(&self) {
+        let standings: Vec<_> = {
+            let runs = self.lock();
+            let standing = |(run, live): (&RunId, &LiveRun)| (run.clone(), live.standing.clone());
+            runs.iter().map(standing).collect()
+        };
+        let left = standings.into_iter().map(|(run, mut standing)| async move {
+            let _ = standing.wait_for(Standing::rests).await;
+            self.remove(&run);
+        });
+        futures::future::join_all(left).await;
+    }
+
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }

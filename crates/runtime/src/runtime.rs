@@ -358,14 +358,13 @@ impl Runtime {
         }
     }
 
-    /// Stops taking up work, gives runs the grace time to end, then leaves them to the store.
+    /// Stops taking up work, gives runs the grace time to end, then leaves them to the store. Those that only people
+    /// can move on are left at once.
     pub async fn shutdown(&self, grace: Duration) {
         self.inner.leaving.cancel();
         self.inner.tasks.close();
-        if tokio::time::timeout(grace, self.inner.tasks.wait())
-            .await
-            .is_err()
-        {
+        let over = futures::future::join(self.inner.runs.leave_resting(), self.inner.tasks.wait());
+        if tokio::time::timeout(grace, over).await.is_err() {
             tracing::info!(
                 runs = self.inner.runs.ids().len(),
                 "leaving runs to the store"

@@ -5,7 +5,7 @@ use crate::calls::{Moved, RunHandle};
 use crate::publish::PublishedWorkflow;
 use crate::runs::{Standing, standing_of};
 use crate::runtime::Runtime;
-use crate::tend::fold;
+use crate::tend::folded;
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, AnswerAction, What};
 use onecall_engine::identity::RunId;
@@ -16,8 +16,10 @@ use onecall_workflow::stored::ReadPlanError;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How often a run that is not live here is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// How soon a run that is not live here is looked at again, at first and at last: one that waits for a person may wait
+/// for days.
+const LOOK_FIRST: Duration = Duration::from_millis(100);
+const LOOK_LAST: Duration = Duration::from_secs(1);
 
 /// How long an answer may take to show its effect.
 const EFFECT: Duration = Duration::from_secs(10);
@@ -87,6 +89,7 @@ impl Follower {
     /// What happens next: events while the run is live here, and where it comes to rest.
     /// A run that nobody drives any more and that is not stored rests as it was last seen.
     pub async fn moved(&mut self) -> Moved {
+        let mut pause = LOOK_FIRST;
         loop {
             if let Some(live) = &mut self.live {
                 if live.is_left() {
@@ -118,7 +121,8 @@ impl Follower {
                     tracing::warn!(run = %self.run, %error, "cannot look at the run");
                 }
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(pause).await;
+            pause = later(pause);
         }
     }
 
@@ -134,6 +138,11 @@ impl Follower {
             tracing::warn!(run = %self.run, %error, "cannot cancel the run");
         }
     }
+}
+
+/// The pause after this one.
+fn later(pause: Duration) -> Duration {
+    pause.saturating_mul(2).min(LOOK_LAST)
 }
 
 impl Runtime {
@@ -178,14 +187,16 @@ impl Runtime {
             let mut questions = standing.questions.iter();
             questions.any(|asked| asked.step == step && asked.round == round)
         };
+        let mut pause = LOOK_FIRST;
         loop {
             if let Some(mut live) = self.live(run) {
                 live.until(|standing| !is_open(standing)).await;
             }
             match self.standing(run).await {
-                Ok(standing) if is_open(&standing) => tokio::time::sleep(LOOK).await,
+                Ok(standing) if is_open(&standing) => tokio::time::sleep(pause).await,
                 Ok(_) | Err(_) => return,
             }
+            pause = later(pause);
         }
     }
 
@@ -271,7 +282,8 @@ impl Runtime {
     pub(crate) async fn stored(&self, run: &RunId) -> Result<(StoredRun, State), LookError> {
         let stored = self.inner.journal.load(run).await?;
         let stored = stored.ok_or_else(|| LookError::UnknownRun(run.clone()))?;
-        let state = fold(run, &stored)?;
+        let plan = self.inner.plans.of(&stored.plan_hash, &stored.plan)?;
+        let state = folded(run, plan, &stored);
         Ok((stored, state))
     }
 }

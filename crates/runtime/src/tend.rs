@@ -222,7 +222,7 @@ pub fn fold(run: &RunId, stored: &StoredRun) -> Result<State, ReadPlanError> {
     Ok(folded(run, Arc::new(plan), stored))
 }
 
-fn folded(run: &RunId, plan: Arc<Plan>, stored: &StoredRun) -> State {
+pub(crate) fn folded(run: &RunId, plan: Arc<Plan>, stored: &StoredRun) -> State {
     let mut state = State::new(run.clone(), plan);
     for event in &stored.events {
         evolve(&mut state, event);

@@ -14,6 +14,7 @@ use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
+use crate::typed;
 use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -311,6 +312,9 @@ pub(crate) async fn single(
             Err(error) => return busy(Some(id), &error),
         }
     }
+    if let Err((id, error)) = check_shape(&incoming, &bytes) {
+        return refuse(StatusCode::BAD_REQUEST, id, &error);
+    }
     let mut negotiated = None;
     let body = match incoming {
         Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
@@ -355,6 +359,31 @@ pub(crate) async fn single(
         response.extensions_mut().insert(negotiated);
     }
     response
+}
+
+/// Whether `rmcp` can read the message, or what it is given in the message's stead.
+fn check_shape<'a>(
+    incoming: &'a Incoming,
+    bytes: &[u8],
+) -> Result<(), (Option<&'a RequestId>, RpcError)> {
+    match incoming {
+        Incoming::Request { id, method, params } if raw::is_raw(method) => {
+            let meta = params.get("_meta");
+            if meta.is_some_and(|meta| !meta.is_object()) {
+                let error = RpcError::invalid_params("`_meta` must be an object");
+                return Err((Some(id), error));
+            }
+            Ok(())
+        }
+        Incoming::Request { id, .. } => {
+            let read = typed::read(bytes).map(drop);
+            read.map_err(|error| (Some(id), error))
+        }
+        Incoming::Notification { .. } | Incoming::Response { .. } => {
+            let read = typed::read(bytes).map(drop);
+            read.map_err(|error| (None, error))
+        }
+    }
 }
 
 fn leaving() -> RpcError {

@@ -39,6 +39,7 @@ mod sessions;
 mod stdio;
 mod tasks;
 mod tools;
+mod typed;
 mod unread;
 
 pub use auth::Access;

@@ -1,23 +1,22 @@
 //! The face over standard input and output: lines of JSON, both eras, ends with the input.
 //! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
 
-use crate::batch;
 use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared};
 use crate::unread::Unread;
+use crate::{batch, typed};
 use futures::future::BoxFuture;
 use onecall_mcp::{
-    Incoming, Line, Lines, Revision, RpcError, ShapeError, code, message_text, method, parse,
-    response_error,
+    Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, code, message_text, method,
+    parse, response_error,
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcRequest};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -175,18 +174,16 @@ async fn read(
         while let Some(line) = lines.next() {
             let messages = match line {
                 Line::Text(text) => messages(text, &mut revision),
-                Line::TooLong(skipped) => vec![Err(RpcError::new(
-                    code::INVALID_REQUEST,
-                    format!("a message of {} bytes is too long", skipped.bytes),
-                ))],
+                Line::TooLong(skipped) => {
+                    let text = format!("a message of {} bytes is too long", skipped.bytes);
+                    let error = RpcError::new(code::INVALID_REQUEST, text);
+                    vec![Err(refuse(None, &error))]
+                }
             };
             for message in messages {
                 let sent = match message {
                     Ok(message) => received.send(message).await.is_ok(),
-                    Err(error) => {
-                        let refusal = response_error(None, &error);
-                        refusals.send(message_text(&refusal).into()).await.is_ok()
-                    }
+                    Err(refusal) => refusals.send(refusal.into()).await.is_ok(),
                 };
                 if !sent {
                     return;
@@ -212,11 +209,18 @@ async fn write(mut output: Box<dyn AsyncWrite + Send + Unpin>, mut lines: mpsc::
     }
 }
 
+/// A line that says why a message is not taken.
+type Refusal = String;
+
+fn refuse(id: Option<&RequestId>, error: &RpcError) -> Refusal {
+    message_text(&response_error(id, error))
+}
+
 /// The messages of one line; those of a batch are answered one by one. `revision` is what the client opened with.
 fn messages(
     text: &[u8],
     revision: &mut Option<Revision>,
-) -> Vec<Result<ClientJsonRpcMessage, RpcError>> {
+) -> Vec<Result<ClientJsonRpcMessage, Refusal>> {
     if !batch::is_one(text) {
         return vec![message(text, revision)];
     }
@@ -227,29 +231,37 @@ fn messages(
                 .map(|own| message(own.get().as_bytes(), revision))
                 .collect()
         }
-        Err(error) => vec![Err(error)],
+        Err(error) => vec![Err(refuse(None, &error))],
     }
 }
 
 /// One message as `rmcp` takes it.
-fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpcMessage, RpcError> {
-    let incoming = parse(text).map_err(|fault| refusal(&fault))?;
+fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpcMessage, Refusal> {
+    let incoming = parse(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
+    let id = match &incoming {
+        Incoming::Request { id, .. } => Some(id.clone()),
+        Incoming::Notification { .. } | Incoming::Response { .. } => None,
+    };
     if let Incoming::Request { method, params, .. } = &incoming
         && method == method::INITIALIZE
     {
         let asked = params["protocolVersion"].as_str();
         *revision = Some(Revision::negotiate(asked));
     }
+    taken(incoming, text).map_err(|error| refuse(id.as_ref(), &error))
+}
+
+fn taken(incoming: Incoming, text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
     match incoming {
         Incoming::Request { method, params, .. } if method == method::LISTEN => {
-            let mut message = typed(read_json(text)?)?;
+            let mut message = typed::read(text)?;
             if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
                 request.extensions_mut().insert(TaskIds::of(&params));
             }
             Ok(message)
         }
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
-            let mut message = typed(raw::stand_in(&id, &params))?;
+            let mut message = typed::of_value(raw::stand_in(&id, &params))?;
             if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
                 let beside = RawRequest::new(Content { method, params });
                 request.extensions_mut().insert(beside);
@@ -257,19 +269,9 @@ fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpc
             Ok(message)
         }
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
-            typed(read_json(text)?)
+            typed::read(text)
         }
     }
-}
-
-fn read_json(text: &[u8]) -> Result<Value, RpcError> {
-    serde_json::from_slice(text)
-        .map_err(|error| RpcError::new(code::PARSE, format!("not a JSON text: {error}")))
-}
-
-fn typed(value: Value) -> Result<ClientJsonRpcMessage, RpcError> {
-    serde_json::from_value(value)
-        .map_err(|_| RpcError::new(code::INVALID_REQUEST, "not a message of the protocol"))
 }
 
 pub(crate) fn refusal(fault: &ShapeError) -> RpcError {

@@ -117,6 +117,16 @@ async fn bodies_that_are_no_message_are_refused() {
         ),
         (&deep, StatusCode::BAD_REQUEST, -32600),
         (
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            StatusCode::BAD_REQUEST,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":7}"#,
+            StatusCode::BAD_REQUEST,
+            -32600,
+        ),
+        (
             r#"{"jsonrpc":"2.0","id":1,"method":"dev.onecall/raw"}"#,
             StatusCode::NOT_FOUND,
             -32601,
@@ -130,6 +140,21 @@ async fn bodies_that_are_no_message_are_refused() {
         let start: String = body.chars().take(60).collect();
         assert_eq!(answer.status, status, "{start}");
         assert_eq!(answer.response().await["error"]["code"], code, "{start}");
+    }
+    let initialize =
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#;
+    let listed = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":7}}"#;
+    for (body, words) in [
+        (initialize, "`initialize` do not fit: missing field"),
+        (listed, "`_meta` must be an object"),
+    ] {
+        let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{body}");
+        let refusal = answer.response().await;
+        assert_eq!(refusal["id"], 1, "{refusal}");
+        assert_eq!(refusal["error"]["code"], -32602, "{refusal}");
+        let text = refusal["error"]["message"].as_str().unwrap();
+        assert!(text.contains(words), "{text}");
     }
     let long = vec![b' '; 5 * 1024 * 1024];
     let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], long).await;

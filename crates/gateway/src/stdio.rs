@@ -5,7 +5,7 @@ use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
-use crate::server::{Connection, Handler, Setup, Shared};
+use crate::server::{Connection, Handler, Setup, Shared, VERSIONS};
 use crate::unread::Unread;
 use crate::{batch, typed};
 use futures::future::BoxFuture;
@@ -14,7 +14,10 @@ use onecall_mcp::{
     parse, response_error,
 };
 use onecall_runtime::runtime::Runtime;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcRequest};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta as _, JsonRpcMessage,
+    JsonRpcRequest, ProtocolVersion,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
 use std::future::Future;
@@ -170,6 +173,7 @@ async fn read(
 ) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
     let mut revision = None;
+    let mut is_open = false;
     loop {
         while let Some(line) = lines.next() {
             let messages = match line {
@@ -181,7 +185,10 @@ async fn read(
                 }
             };
             for message in messages {
+                is_open = is_open || message.as_ref().is_ok_and(opens);
                 let sent = match message {
+                    // There is nothing yet that it could be about, and `rmcp` would end the connection over it.
+                    Ok(message) if !is_open && !is_request(&message) => true,
                     Ok(message) => received.send(message).await.is_ok(),
                     Err(refusal) => refusals.send(refusal.into()).await.is_ok(),
                 };
@@ -214,6 +221,27 @@ type Refusal = String;
 
 fn refuse(id: Option<&RequestId>, error: &RpcError) -> Refusal {
     message_text(&response_error(id, error))
+}
+
+fn is_request(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(_))
+}
+
+/// Whether `rmcp` takes the protocol for opened with this message, in one era or the other.
+fn opens(message: &ClientJsonRpcMessage) -> bool {
+    let JsonRpcMessage::Request(JsonRpcRequest { request, .. }) = message else {
+        return false;
+    };
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        modern => {
+            let modern = modern.get_meta();
+            let lacks = modern.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            let version = modern.protocol_version();
+            lacks.is_empty() && version.is_some_and(|version| VERSIONS.contains(&version))
+        }
+    }
 }
 
 /// The messages of one line; those of a batch are answered one by one. `revision` is what the client opened with.

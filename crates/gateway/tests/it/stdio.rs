@@ -149,3 +149,31 @@ async fn what_is_no_message_is_refused_and_the_rest_goes_on() {
     assert_eq!(pong["result"], json!({}));
     pipe.end().await;
 }
+
+#[tokio::test]
+async fn what_comes_before_the_opening_disturbs_nothing() {
+    let mut pipe = connect().await;
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    pipe.write(&ready.to_string()).await;
+    let probe = json!({ "jsonrpc": "2.0", "id": "probe", "method": "server/discover",
+        "params": { "_meta": meta } });
+    assert!(pipe.ask(probe).await["result"]["supportedVersions"].is_array());
+    let given_up = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": "probe" } });
+    pipe.write(&given_up.to_string()).await;
+    let wrong = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} });
+    let refused = pipe.ask(wrong).await;
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(0), &json!(-32602))
+    );
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" } });
+    let opened = pipe
+        .ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }))
+        .await;
+    assert_eq!(opened["result"]["protocolVersion"], "2025-11-25");
+    pipe.end().await;
+}

@@ -101,7 +101,8 @@ fn said(what: &What) -> Option<(Level, Option<u32>, String)> {
     match what {
         What::RunStarted { .. } => Some((Level::Debug, None, "the run began".to_owned())),
         What::AttemptStarted { call, .. } => {
-            let text = format!("attempt {} began", call.attempt);
+            // The first is 1 wherever attempts are told.
+            let text = format!("attempt {} began", call.attempt.saturating_add(1));
             Some((Level::Debug, Some(call.step), text))
         }
         What::RetryAt { call, .. } => {

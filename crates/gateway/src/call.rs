@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::auth::Principal;
 use crate::follow::{Terms, follow};
 use crate::interrupt::{Interrupt, Watch};
-use crate::limits::{CLIENT_KEY_BYTES_MAX, LABELS_MAX};
+use crate::limits::{CLIENT_KEY_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX};
 use crate::logging::Level;
 use crate::passing::{Carried, Sent};
 use crate::server::{Shared, passed_on};
@@ -211,9 +211,47 @@ fn labels(given: Option<&Value>) -> Result<BTreeMap<String, String>, RpcError> {
         let text = format!("`{}` holds more than {LABELS_MAX} labels", meta::LABELS);
         return Err(RpcError::invalid_params(text));
     }
-    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    object
-        .iter()
-        .map(|label| text(label).ok_or_else(fault))
-        .collect()
+    let text = |(key, value): (&String, &Value)| {
+        let value = value.as_str().ok_or_else(fault)?;
+        if is_label(key) && is_label(value) {
+            return Ok((key.clone(), value.to_owned()));
+        }
+        let text = format!(
+            "names and texts in `{}` are of at most {LABEL_BYTES_MAX} bytes, without control characters",
+            meta::LABELS
+        );
+        Err(RpcError::invalid_params(text))
+    };
+    object.iter().map(text).collect()
+}
+
+/// Labels stand in every list of runs, so they are short and cannot act on a terminal.
+fn is_label(text: &str) -> bool {
+    text.len() <= LABEL_BYTES_MAX && !text.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn labels_are_short_plain_texts() {
+        let long = "x".repeat(LABEL_BYTES_MAX + 1);
+        for (given, is_taken) in [
+            (json!({ "team": "data", "größe": "" }), true),
+            (json!({ "team": 7 }), false),
+            (json!({ "team": long }), false),
+            (json!({ long: "data" }), false),
+            (json!({ "a\u{1b}[31m": "data" }), false),
+            (json!({ "team": "a\nb" }), false),
+            (json!([]), false),
+        ] {
+            let read = labels(Some(&given));
+            assert_eq!(read.is_ok(), is_taken, "{given}");
+            if let Err(error) = read {
+                assert_eq!(error.code, code::INVALID_PARAMS, "{given}");
+            }
+        }
+    }
 }

@@ -57,6 +57,9 @@ pub(crate) const TASK_LOOK: Duration = Duration::from_millis(500);
 /// Limit: labels a client may put on a run.
 pub(crate) const LABELS_MAX: usize = 32;
 
+/// Limit: the name or the text of one label, in bytes.
+pub(crate) const LABEL_BYTES_MAX: usize = 256;
+
 /// Limit: a client's own idempotency key, in bytes.
 pub(crate) const CLIENT_KEY_BYTES_MAX: usize = 256;
 

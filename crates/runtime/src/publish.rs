@@ -171,10 +171,7 @@ pub(crate) fn publish(
         names: terms.names.clone(),
         ..Published::default()
     };
-    let taken: BTreeSet<&str> = catalog
-        .tools
-        .iter()
-        .filter(|tool| tool.listed)
+    let taken: BTreeSet<&str> = offered(catalog, terms.expose)
         .filter_map(|tool| tool.name.as_ref())
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();

@@ -82,3 +82,11 @@ async fn a_listed_tool_keeps_its_name() {
         assert!(reason.contains("`workflow_add` already"), "{reason}");
     }
 }
+
+#[tokio::test]
+async fn a_tool_that_nobody_sees_is_in_nobodys_way() {
+    let published = published("workflow", "expose: workflows\n", Some(Names::PLAIN)).await;
+    assert_eq!(listed(&published), ["workflow_add"]);
+    assert_eq!(answers(&published, "workflow_add"), "workflow");
+    assert!(published.withheld.is_empty());
+}

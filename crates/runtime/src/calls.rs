@@ -383,7 +383,7 @@ async fn start(
             durability,
             principal: request.principal.clone(),
             tenant: None,
-            labels: request.labels.clone(),
+            labels: labels(&plan, request),
             client_key: request.client_key.clone(),
             retry_of: None,
             sensitive: plan.is_sensitive,
@@ -415,6 +415,13 @@ async fn start(
     };
     spawn(runtime, driving, channels);
     Ok(RunHandle { id, live, seen })
+}
+
+/// Those of the workflow; what the caller says of the same name counts.
+fn labels(plan: &BoundPlan, request: &Request) -> BTreeMap<String, String> {
+    let mut labels = plan.plan.workflow.labels.clone();
+    labels.extend(request.labels.clone());
+    labels
 }
 
 /// A key asks to be remembered, so its run is stored in any case.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod codes;
+mod labels;
 mod leave;
 mod limits;
 mod names;

@@ -109,6 +109,22 @@ async fn a_workflow_answers_with_its_result_and_tells_its_progress() {
 }
 
 #[tokio::test]
+async fn a_client_that_wants_the_log_is_told_what_a_run_does() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let call = json!({ "name": "three", "_meta": { "io.modelcontextprotocol/logLevel": "debug" } });
+    let mut stream = client.modern("tools/call", call).await;
+    let mut said = Vec::new();
+    while let Some(message) = stream.next().await {
+        let data = &message["params"]["data"];
+        let words = data["message"].as_str().map(str::to_owned);
+        said.extend(words.filter(|_| data["step"] == "first"));
+    }
+    assert_eq!(said, ["attempt 1 began", "completed"]);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn closing_the_stream_cancels_the_run() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

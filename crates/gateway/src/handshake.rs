@@ -49,8 +49,13 @@ impl Handshakes {
         }
     }
 
+    /// How many are open, whether their clients have said that they are ready or not.
+    pub(crate) fn count(&self) -> usize {
+        self.table.len()
+    }
+
     fn is_full(&self) -> bool {
-        self.table.len() >= self.max
+        self.count() >= self.max
     }
 
     /// The revision of a session; to everybody but its owner it does not exist.

@@ -98,16 +98,12 @@ async fn serve(
             path,
             access,
         } = mount;
+        let handshakes = Arc::new(Handshakes::new(&options));
         let setup = Setup {
-            connection: Connection::Http,
-            version: &options.version,
-            patience: options.patience,
-            shown_bytes_max: options.shown_bytes_max,
-            store_flag: options.store_flag.clone(),
             base: Some(format!("{}{path}", options.base_url(address))),
-            is_base_stated: options.public_url.is_some(),
             access: access.clone(),
-            stop: stop.clone(),
+            handshakes: Some(Arc::clone(&handshakes)),
+            ..setup(&options, &stop)
         };
         let shared = Arc::new(Shared::new(runtime.clone(), setup));
         let intake = Arc::new(Intake {
@@ -116,7 +112,7 @@ async fn serve(
             requests: Arc::clone(&requests),
             requests_max: options.requests_max,
         });
-        let mut own = face(intake, &options, streams.clone());
+        let mut own = face(intake, handshakes, &options, streams.clone());
         if let Some(access) = access {
             let door = Arc::new(Door {
                 access,
@@ -154,6 +150,22 @@ async fn serve(
     Ok(leaving)
 }
 
+/// What the servers of a process have in common.
+fn setup<'a>(options: &'a HttpOptions, stop: &CancellationToken) -> Setup<'a> {
+    Setup {
+        connection: Connection::Http,
+        version: &options.version,
+        patience: options.patience,
+        shown_bytes_max: options.shown_bytes_max,
+        store_flag: options.store_flag.clone(),
+        base: None,
+        is_base_stated: options.public_url.is_some(),
+        access: None,
+        handshakes: None,
+        stop: stop.clone(),
+    }
+}
+
 /// `is_guarded`: every caller is asked who it is.
 async fn bind(options: &HttpOptions, is_guarded: bool) -> Result<TcpListener, ServeError> {
     let resolve = |cause| ServeError::Resolve {
@@ -186,9 +198,13 @@ fn probes(stop: CancellationToken) -> Router {
         .with_state(stop)
 }
 
-fn face(intake: Arc<Intake>, options: &HttpOptions, streams: CancellationToken) -> Router {
+fn face(
+    intake: Arc<Intake>,
+    handshakes: Arc<Handshakes>,
+    options: &HttpOptions,
+    streams: CancellationToken,
+) -> Router {
     let shared = Arc::clone(&intake.shared);
-    let handshakes = Arc::new(Handshakes::new(options));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)

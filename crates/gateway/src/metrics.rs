@@ -197,7 +197,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Text {
         (
             "onecall_sessions",
             "Sessions of handshake clients.",
-            shared.sessions.count(),
+            shared.session_count(),
         ),
         (
             "onecall_requests_in_flight",

@@ -36,7 +36,7 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
         "reloads": { "count": reloads.count, "refused": reloads.refused },
         "server": shared.server_info,
         "stopping": shared.stop.is_cancelled(),
-        "sessions": shared.sessions.count(),
+        "sessions": shared.session_count(),
         "answering": shared.answering.len(),
         "tools": tools.collect::<Vec<_>>(),
         "withheld": withheld.collect::<Vec<_>>(),

@@ -4,6 +4,7 @@
 use crate::answer::Answer;
 use crate::auth::{Access, Principal};
 use crate::call::Caller;
+use crate::handshake::Handshakes;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
 use crate::listen::{self, TaskIds, Watching};
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) connection: Connection,
     pub(crate) server_info: Value,
     pub(crate) sessions: Sessions,
+    /// Absent over stdio, where there is one client.
+    pub(crate) handshakes: Option<Arc<Handshakes>>,
     /// Requests that are being answered.
     pub(crate) answering: TaskTracker,
     /// The server was told to stop.
@@ -92,6 +95,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) base: Option<String>,
     pub(crate) is_base_stated: bool,
     pub(crate) access: Option<Access>,
+    pub(crate) handshakes: Option<Arc<Handshakes>>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -103,6 +107,7 @@ impl Shared {
             runtime,
             connection: setup.connection,
             sessions: Sessions::new(),
+            handshakes: setup.handshakes,
             answering: TaskTracker::new(),
             stop: setup.stop,
             leaving: CancellationToken::new(),
@@ -127,6 +132,12 @@ impl Shared {
         }
         let public = self.access.as_ref().and_then(Access::public_base);
         Some(public.unwrap_or_else(|| base.clone()))
+    }
+
+    /// How many sessions of handshake clients are open.
+    pub(crate) fn session_count(&self) -> usize {
+        let handshakes = self.handshakes.as_ref();
+        handshakes.map_or_else(|| self.sessions.count(), |own| own.count())
     }
 
     /// The first list waits a moment for backends that are still connecting.

@@ -59,6 +59,7 @@ pub async fn serve_lines(
         base: None,
         is_base_stated: false,
         access: None,
+        handshakes: None,
         stop,
     };
     let shared = Arc::new(Shared::new(runtime.clone(), setup));

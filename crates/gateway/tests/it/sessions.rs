@@ -103,6 +103,19 @@ async fn every_refusal_is_json() {
 }
 
 #[tokio::test]
+async fn a_client_that_never_says_that_it_is_ready_is_a_session() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    client.legacy("initialize", params).await.response().await;
+    let status = client.send(Method::GET, "/status", &[], "").await;
+    let status: serde_json::Value = serde_json::from_str(&status.text().await).unwrap();
+    assert_eq!(status["sessions"], 1);
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_client_that_says_again_that_it_is_ready_is_one_session() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

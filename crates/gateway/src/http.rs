@@ -156,6 +156,7 @@ fn setup<'a>(options: &'a HttpOptions, stop: &CancellationToken) -> Setup<'a> {
         connection: Connection::Http,
         version: &options.version,
         patience: options.patience,
+        grace: options.grace,
         shown_bytes_max: options.shown_bytes_max,
         store_flag: options.store_flag.clone(),
         base: None,

@@ -1,7 +1,7 @@
 //! What a face is served with, and why it may not be served.
 
 use crate::limits::{
-    BODY_BYTES_MAX, CONNECTIONS_MAX, PATIENCE, REQUESTS_MAX, SESSION_IDLE, SESSIONS_MAX,
+    BODY_BYTES_MAX, CONNECTIONS_MAX, GRACE, PATIENCE, REQUESTS_MAX, SESSION_IDLE, SESSIONS_MAX,
     SHOWN_BYTES_MAX,
 };
 use std::fmt;
@@ -43,6 +43,8 @@ pub struct HttpOptions {
     pub sessions_max: usize,
     /// How long such a session may be silent before it is closed.
     pub session_idle: Duration,
+    /// How long calls in flight may go on after the server was told to stop.
+    pub grace: Duration,
     /// Where connections are served, each on one of them; without any they are served where they are accepted.
     /// Each outlives the runs that were started on it.
     pub threads: Vec<Handle>,
@@ -66,6 +68,7 @@ impl HttpOptions {
             connections_max: CONNECTIONS_MAX,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
+            grace: GRACE,
             threads: Vec::new(),
         }
     }

@@ -5,14 +5,16 @@
 use crate::answer::Answer;
 use crate::call::{Caller, interrupted};
 use crate::held::{self, Held};
-use crate::interrupt::{Interrupt, Watch};
+use crate::interrupt::Interrupt;
 use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
 use crate::logging::Log;
 use crate::offers;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
+use onecall_engine::failure::Code;
 use onecall_mcp::{Era, InputRequired, RpcError, code, meta, method};
 use onecall_runtime::calls::{Passing, Progress, Question, Reply, Request, Takes};
+use onecall_runtime::result;
 use rmcp::model::{CustomRequest, ProgressNotificationParam, ServerRequest};
 use serde_json::{Map, Value, json};
 use std::pin::Pin;
@@ -267,7 +269,7 @@ async fn put(
         let asking = peer.send_request(ServerRequest::CustomRequest(request));
         let answer = tokio::select! {
             answer = asking => answer,
-            interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
+            interrupt = caller.watch.interrupted() => return Err(interrupted(interrupt)),
         };
         let failed = |error: &dyn std::fmt::Display| {
             RpcError::new(
@@ -375,7 +377,7 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
                 }
             }
             reply = &mut calling.reply => break reply,
-            interrupt = gone(&caller.watch) => return Err(interrupted(interrupt)),
+            interrupt = caller.watch.interrupted() => return left(interrupt, &calling.tool),
         }
     };
     while let Ok(made) = calling.progress.try_recv() {
@@ -423,12 +425,16 @@ async fn tell(caller: &Caller, made: Progress) {
     let _ = peer.notify_progress(param).await;
 }
 
-/// A request that is passed through goes on while the server leaves.
-async fn gone(watch: &Watch) -> Interrupt {
-    loop {
-        match watch.interrupted().await {
-            Interrupt::Leaving => std::future::pending::<()>().await,
-            interrupt @ (Interrupt::Cancelled | Interrupt::Gone) => return interrupt,
+/// A call that nobody follows any more; dropping it cancels it at its backend.
+fn left(interrupt: Interrupt, tool: &str) -> Result<Came, RpcError> {
+    match interrupt {
+        Interrupt::Cancelled | Interrupt::Gone => Err(interrupted(interrupt)),
+        Interrupt::Leaving => {
+            let text = format!(
+                "the server is leaving and no longer waits for `{tool}`, which may have acted"
+            );
+            let unknown = result::refused(Code::UnknownOutcomeUnanswered, text, false);
+            Ok(Came::Done(Answer::Ours(unknown)))
         }
     }
 }

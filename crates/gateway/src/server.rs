@@ -68,6 +68,7 @@ pub(crate) struct Shared {
     pub(crate) leaving: CancellationToken,
     pub(crate) sealer: Sealer,
     pub(crate) patience: Duration,
+    grace: Duration,
     pub(crate) shown_bytes_max: usize,
     /// What `onecall runs` must be told to find the runs.
     pub(crate) store_flag: Option<String>,
@@ -90,6 +91,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) connection: Connection,
     pub(crate) version: &'a str,
     pub(crate) patience: Duration,
+    pub(crate) grace: Duration,
     pub(crate) shown_bytes_max: usize,
     pub(crate) store_flag: Option<String>,
     pub(crate) base: Option<String>,
@@ -112,6 +114,7 @@ impl Shared {
             stop: setup.stop,
             leaving: CancellationToken::new(),
             patience: setup.patience,
+            grace: setup.grace,
             shown_bytes_max: setup.shown_bytes_max,
             store_flag: setup.store_flag,
             base: setup.base,
@@ -153,7 +156,7 @@ impl Shared {
         self.stop.cancelled().await;
         self.answering.close();
         let answered = self.answering.wait();
-        let _ = tokio::time::timeout(crate::limits::GRACE, answered).await;
+        let _ = tokio::time::timeout(self.grace, answered).await;
         self.leaving.cancel();
         let last = tokio::time::timeout(crate::limits::CLOSING, self.answering.wait());
         if last.await.is_err() {

@@ -1,7 +1,7 @@
 //! The face over standard input and output: lines of JSON, both eras, ends with the input.
 //! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
 
-use crate::limits::{LINE_BYTES_MAX, LINES_AHEAD_MAX};
+use crate::limits::{GRACE, LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
@@ -54,6 +54,7 @@ pub async fn serve_lines(
         connection: Connection::Stdio,
         version: &options.version,
         patience: options.patience,
+        grace: GRACE,
         shown_bytes_max: options.shown_bytes_max,
         store_flag: options.store_flag.clone(),
         base: None,

@@ -87,3 +87,28 @@ async fn a_leaving_server_says_so_until_its_calls_are_answered() {
     assert_eq!(answer["structuredContent"]["text"], "done");
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_passed_call_that_outlasts_the_leaving_server_is_answered() {
+    let world = World::start_with(|options| options.grace = Duration::ZERO).await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let call = json!({ "name": "demo_slow", "arguments": { "ms": 600_000 } });
+    let mut stream = client.legacy("tools/call", call).await;
+    let sent = async {
+        while world
+            .runtime
+            .backends()
+            .iter()
+            .all(|own| own.in_flight == 0)
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, sent).await.unwrap();
+    world.stop.cancel();
+    let answer = stream.response().await;
+    let error = &answer["result"]["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "unknown_outcome.unanswered", "{answer}");
+    world.end().await;
+}

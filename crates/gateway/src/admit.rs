@@ -35,6 +35,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -187,6 +188,8 @@ fn check_caller(
 pub(crate) struct Intake {
     pub(crate) shared: Arc<Shared>,
     pub(crate) body_bytes_max: usize,
+    /// How long a body may take to arrive.
+    pub(crate) patience: Duration,
     /// Room for requests, of all faces together.
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) requests_max: usize,
@@ -283,9 +286,11 @@ async fn admitted(
     if body.size_hint().lower() > body_bytes_max as u64 {
         return too_long(body_bytes_max);
     }
-    let bytes = match Limited::new(body, body_bytes_max).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return unread(&*error, body_bytes_max),
+    let arriving = Limited::new(body, body_bytes_max).collect();
+    let bytes = match tokio::time::timeout(intake.patience, arriving).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) => return unread(&*error, body_bytes_max),
+        Err(_) => return too_slow(),
     };
     if batch::is_one(&bytes) {
         return batch::answer(intake, parts, &bytes, next).await;
@@ -406,6 +411,11 @@ fn unread(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> R
     }
     let error = RpcError::new(code::INVALID_REQUEST, "the body could not be read");
     refuse(StatusCode::BAD_REQUEST, None, &error)
+}
+
+fn too_slow() -> Response {
+    let error = RpcError::new(code::INVALID_REQUEST, "the body did not arrive in time");
+    refuse(StatusCode::REQUEST_TIMEOUT, None, &error)
 }
 
 fn too_long(body_bytes_max: usize) -> Response {

@@ -6,7 +6,7 @@ use crate::options::HttpOptions;
 use axum::Router;
 use axum::serve::Listener;
 use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,6 +61,9 @@ pub(crate) async fn serve(
         threads => threads,
     };
     let places: Vec<Place> = threads.iter().cloned().map(Place::new).collect();
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(options.connection_idle);
     let room = Arc::new(Semaphore::new(options.connections_max));
     // Its handlers become routes once, and not anew for every request.
     let router = router.with_state(());
@@ -83,10 +86,22 @@ pub(crate) async fn serve(
         if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
             let open = place.opened(counted);
             if signs.stop.is_cancelled() {
-                let work = late(stream, open, router.clone(), signs.end.clone());
+                let work = late(
+                    stream,
+                    open,
+                    http.clone(),
+                    router.clone(),
+                    signs.end.clone(),
+                );
                 place.runtime.spawn(work);
             } else {
-                let work = connection(stream, open, router.clone(), signs.stop.clone());
+                let work = connection(
+                    stream,
+                    open,
+                    http.clone(),
+                    router.clone(),
+                    signs.stop.clone(),
+                );
                 signs.opened.spawn_on(work, &place.runtime);
             }
         }
@@ -113,6 +128,7 @@ impl Place {
 async fn connection(
     stream: std::net::TcpStream,
     _open: Open,
+    http: http1::Builder,
     router: Router,
     stop: CancellationToken,
 ) {
@@ -120,7 +136,7 @@ async fn connection(
         return;
     };
     let service = TowerToHyperService::new(router);
-    let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let serving = http.serve_connection(TokioIo::new(stream), service);
     let mut serving = pin!(serving);
     tokio::select! {
         // A client that goes away in the middle of something is no fault of ours.
@@ -131,12 +147,17 @@ async fn connection(
 }
 
 /// Serves one request of somebody who has not heard that the server leaves.
-async fn late(stream: std::net::TcpStream, _open: Open, router: Router, end: CancellationToken) {
+async fn late(
+    stream: std::net::TcpStream,
+    _open: Open,
+    mut http: http1::Builder,
+    router: Router,
+    end: CancellationToken,
+) {
     let Ok(stream) = TcpStream::from_std(stream) else {
         return;
     };
     let service = TowerToHyperService::new(router);
-    let mut http = http1::Builder::new();
     let serving = http
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);

@@ -109,6 +109,7 @@ async fn serve(
         let intake = Arc::new(Intake {
             shared: Arc::clone(&shared),
             body_bytes_max: options.body_bytes_max,
+            patience: options.connection_idle,
             requests: Arc::clone(&requests),
             requests_max: options.requests_max,
         });

@@ -12,6 +12,10 @@ pub(crate) const REQUESTS_MAX: usize = 1_024;
 /// Limit: open connections, unless configured; further ones wait until one is closed.
 pub(crate) const CONNECTIONS_MAX: usize = 4_096;
 
+/// How long a connection may be idle between requests, and how long a request may take to arrive. A client that has
+/// gone without a word, or that sends one byte at a time, would keep its place among the connections for ever.
+pub(crate) const CONNECTION_IDLE: Duration = Duration::from_mins(5);
+
 /// How soon a client that was refused for the number of requests may come back, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u16 = 1;
 

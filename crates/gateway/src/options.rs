@@ -1,8 +1,8 @@
 //! What a face is served with, and why it may not be served.
 
 use crate::limits::{
-    BODY_BYTES_MAX, CONNECTIONS_MAX, GRACE, PATIENCE, REQUESTS_MAX, SESSION_IDLE, SESSIONS_MAX,
-    SHOWN_BYTES_MAX,
+    BODY_BYTES_MAX, CONNECTION_IDLE, CONNECTIONS_MAX, GRACE, PATIENCE, REQUESTS_MAX, SESSION_IDLE,
+    SESSIONS_MAX, SHOWN_BYTES_MAX,
 };
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -39,6 +39,8 @@ pub struct HttpOptions {
     pub requests_max: usize,
     /// How many connections may be open.
     pub connections_max: usize,
+    /// How long a connection may be idle between requests, and how long a request may take to arrive.
+    pub connection_idle: Duration,
     /// How many sessions of handshake clients there may be.
     pub sessions_max: usize,
     /// How long such a session may be silent before it is closed.
@@ -66,6 +68,7 @@ impl HttpOptions {
             body_bytes_max: BODY_BYTES_MAX,
             requests_max: REQUESTS_MAX,
             connections_max: CONNECTIONS_MAX,
+            connection_idle: CONNECTION_IDLE,
             sessions_max: SESSIONS_MAX,
             session_idle: SESSION_IDLE,
             grace: GRACE,

@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 use onecall_engine::journal::Phase;
 use serde_json::json;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 #[tokio::test]
@@ -59,6 +60,48 @@ async fn a_connection_beyond_the_limit_waits_for_another_to_end() {
     assert!(soon.is_err(), "it was answered while another was open");
     drop(first);
     assert_eq!(asking.await.status, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_says_nothing_or_half_of_it_is_closed() {
+    let world = World::start_with(|options| {
+        options.connection_idle = Duration::from_millis(200);
+    })
+    .await;
+    for (said, wanted) in [
+        ("", ""),
+        ("POST /mcp HTT", ""),
+        (
+            "GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n",
+        ),
+        (
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{",
+            "HTTP/1.1 408 Request Timeout\r\n",
+        ),
+    ] {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let closed = stream.read_to_string(&mut answer);
+        tokio::time::timeout(PATIENCE, closed)
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(answer.starts_with(wanted), "{said}: {answer}");
+        assert_eq!(answer.is_empty(), wanted.is_empty(), "{said}: {answer}");
+    }
+    // One that waits for its answer is not idle.
+    let mut client = Http::new(world.address);
+    let result = client
+        .modern_result("tools/call", json!({ "name": "patient" }))
+        .await;
+    assert_eq!(result["structuredContent"]["ms"], 400);
+    client.initialize("2025-11-25", json!({})).await;
+    let call = json!({ "name": "patient" });
+    let result = client.legacy_result("tools/call", call).await;
+    assert_eq!(result["structuredContent"]["ms"], 400);
     world.end().await;
 }
 

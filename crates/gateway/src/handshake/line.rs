@@ -236,6 +236,12 @@ impl State {
         }
     }
 
+    /// A client waits for an answer, which may be up to a person and take its time.
+    fn is_answering(&self) -> bool {
+        let mut answers = self.answers.values();
+        answers.any(|answering| answering.outbox.is_read())
+    }
+
     /// Puts what the handler says on the stream it belongs to.
     fn put(&mut self, message: ServerJsonRpcMessage) -> Room {
         let request = belongs_to(&message).and_then(|name| self.named.get(&name).copied());
@@ -318,7 +324,8 @@ impl Transport<RoleServer> for HandlerEnd {
         }
     }
 
-    /// What the client says next; nothing more once the session has ended or both were silent for too long.
+    /// What the client says next; nothing more once the session has ended or both were silent for too long while
+    /// nobody waited for an answer.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             let last_active = self.line.lock().last_active;
@@ -330,7 +337,10 @@ impl Transport<RoleServer> for HandlerEnd {
             if let Ok(message) = next.await {
                 return message;
             }
-            if self.line.lock().last_active == last_active {
+            let mut state = self.line.lock();
+            if state.is_answering() {
+                state.last_active = Instant::now();
+            } else if state.last_active == last_active {
                 return None;
             }
         }

@@ -205,3 +205,19 @@ async fn a_session_ends_once_both_were_silent() {
     assert!(begun.elapsed() >= IDLE + IDLE / 2);
     assert!(line.listen().is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_waits_for_an_answer_is_not_silent() {
+    let (line, mut handler, events) = asked(1, 10).await;
+    let started = tokio::time::Instant::now();
+    let silent = tokio::time::timeout(IDLE * 3, handler.receive());
+    assert!(
+        silent.await.is_err(),
+        "it is open while its call is answered"
+    );
+    // Its client has gone: nobody waits any more.
+    drop(events);
+    assert!(handler.receive().await.is_none());
+    assert!(started.elapsed() <= IDLE * 5);
+    drop(line);
+}

@@ -54,7 +54,10 @@ pub(crate) async fn follow(
                 if is_task {
                     return tasks::created(shared, &follower.run, caller).await;
                 }
-                return Ok(running(&follower, terms));
+                match follower.come_back() {
+                    Some(standing) => Moved::Rests(standing),
+                    None => return Ok(running(&follower, terms)),
+                }
             }
             interrupt = caller.watch.interrupted() => {
                 return leave(&follower, interrupt, terms).await;

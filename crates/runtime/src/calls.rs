@@ -4,7 +4,7 @@ use crate::arrive;
 use crate::publish::{BoundPlan, Published, PublishedWorkflow, Target};
 use crate::questions::LookError;
 use crate::result;
-use crate::runs::{LiveRun, Seen, Standing, channels};
+use crate::runs::{LiveRun, Seen, Standing, channels, standing_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::broadcast;
 
@@ -133,6 +134,13 @@ impl RunHandle {
     /// Waits until the run stands as wanted, or is driven no longer.
     pub(crate) async fn until(&mut self, wanted: impl FnMut(&Standing) -> bool) {
         let _ = self.live.standing.wait_for(wanted).await;
+    }
+
+    /// Tells that somebody will come back for the end of the run. `Some` where it has ended already.
+    pub(crate) fn await_end(&self) -> Option<Standing> {
+        self.live.is_awaited.store(true, Ordering::SeqCst);
+        // Whoever drives it tells its end first and looks at the mark afterwards.
+        Some(self.standing()).filter(|standing| standing.result.is_some())
     }
 
     /// Where the run stands now.
@@ -478,6 +486,8 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         return;
     }
     runtime.lend(&run, world.token.as_ref());
+    let principal = channels.live.principal.clone();
+    let is_awaited = Arc::clone(&channels.live.is_awaited);
     runtime.inner.runs.insert(run.clone(), channels.live);
     // A run whose client is not known has connections of its own.
     let own = world.caller.is_none().then(|| caller_id(run.as_str()));
@@ -492,6 +502,10 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
             Ok(Ok(Stopped::Ended(state))) => {
                 runtime.inner.ends.note(&state);
                 runtime.inner.lent.remove(&run);
+                if durability == Durability::None && is_awaited.load(Ordering::SeqCst) {
+                    let end = (principal, standing_of(&state));
+                    runtime.inner.unstored.keep(end);
+                }
                 None
             }
             Ok(Ok(Stopped::Abandoned)) => {

@@ -30,6 +30,7 @@ pub mod sensitive;
 pub mod sources;
 pub mod tend;
 mod trace;
+mod unstored;
 mod world;
 
 pub use onecall_engine::result;

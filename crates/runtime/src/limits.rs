@@ -51,3 +51,7 @@ pub(crate) const RUNS_COUNTED_MAX: usize = 10_000;
 
 /// Limit: held items of a loop that are named.
 pub(crate) const HELD_SHOWN_MAX: usize = 20;
+
+/// Limit: runs that are not stored whose ends are kept in memory, and the bytes of their results.
+pub(crate) const UNSTORED_MAX: usize = 256;
+pub(crate) const UNSTORED_BYTES_MAX: usize = 64 * 1024 * 1024;

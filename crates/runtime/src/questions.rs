@@ -126,6 +126,12 @@ impl Follower {
         }
     }
 
+    /// Leaves the run to itself; whoever followed it comes back for its end, by its id. `Some` where it has ended in
+    /// this very moment.
+    pub fn come_back(&self) -> Option<Standing> {
+        self.live.as_ref().and_then(RunHandle::await_end)
+    }
+
     pub async fn cancel(&self, reason: &str) {
         if let Some(live) = &self.live {
             return live.cancel(reason).await;
@@ -151,7 +157,7 @@ impl Runtime {
         let live = self.live(run);
         let last = match &live {
             Some(live) => live.standing(),
-            None => standing_of(&self.stored(run).await?.1),
+            None => self.ended_or_stored(run).await?,
         };
         Ok(Follower {
             runtime: self.clone(),
@@ -165,6 +171,13 @@ impl Runtime {
     pub async fn standing(&self, run: &RunId) -> Result<Standing, LookError> {
         match self.live(run) {
             Some(live) => Ok(live.standing()),
+            None => self.ended_or_stored(run).await,
+        }
+    }
+
+    async fn ended_or_stored(&self, run: &RunId) -> Result<Standing, LookError> {
+        match self.inner.unstored.find(run) {
+            Some((_, standing)) => Ok(standing),
             None => Ok(standing_of(&self.stored(run).await?.1)),
         }
     }
@@ -266,7 +279,10 @@ impl Runtime {
     pub async fn owned(&self, run: &RunId, principal: Option<&str>) -> Result<(), LookError> {
         let owner = match self.inner.runs.get(run) {
             Some(live) => live.principal.as_deref().map(str::to_owned),
-            None => self.stored(run).await?.0.summary.principal,
+            None => match self.inner.unstored.find(run) {
+                Some((principal, _)) => principal.as_deref().map(str::to_owned),
+                None => self.stored(run).await?.0.summary.principal,
+            },
         };
         if owner.as_deref() == principal {
             return Ok(());

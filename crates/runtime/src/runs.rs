@@ -14,6 +14,7 @@ use onecall_engine::state::State;
 use onecall_workflow::workflow::Output;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -120,6 +121,8 @@ pub(crate) struct LiveRun {
     pub(crate) inputs: mpsc::Sender<Input>,
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) seen: broadcast::Sender<Arc<Seen>>,
+    /// Somebody was told to come back for its end.
+    pub(crate) is_awaited: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -210,6 +213,7 @@ pub(crate) fn channels(state: &State, principal: Option<&str>) -> Channels {
             inputs: input_sender,
             standing,
             seen,
+            is_awaited: Arc::default(),
         },
         telling: Arc::new(telling),
         inputs,

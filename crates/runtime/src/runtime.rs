@@ -10,6 +10,7 @@ use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
 use crate::tend;
+use crate::unstored::Unstored;
 use crate::world::LiveWorld;
 use onecall_backends::{
     BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HealthOptions,
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) published: watch::Sender<Arc<Published>>,
     pub(crate) runs: LiveRuns,
     pub(crate) lent: Lent,
+    pub(crate) unstored: Unstored,
     pub(crate) tasks: TaskTracker,
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
@@ -191,6 +193,7 @@ impl Runtime {
             first_list_wait: options.first_list_wait,
             foreign: Foreign::default(),
             lent: Lent::default(),
+            unstored: Unstored::default(),
             plans: Plans::default(),
             resumes: options.resumes,
             ends: Ends::default(),

@@ -1,12 +1,15 @@
 //! A person in the loop: each way to ask and to answer, and what happens to answers that come twice or wrong.
 
 use crate::client::{Answer, Http};
-use crate::world::World;
+use crate::world::{PATIENCE, World, calls, server, workflow};
 use http::{Method, StatusCode};
+use onecall_config::settings::Server;
 use onecall_engine::event::AnswerAction;
 use onecall_engine::journal::{Filter, Phase};
 use onecall_journal::MemoryStore;
 use onecall_runtime::questions::Given;
+use onecall_workflow::policy;
+use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
 
 const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -313,6 +316,42 @@ async fn impatient_clients_get_a_handle_and_the_run_goes_on() {
     let fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run } });
     let result = client.modern_result("tools/call", fetch).await;
     assert_eq!(result["structuredContent"]["ms"], 400);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_result_behind_a_handle_is_there_although_its_run_is_not_stored() {
+    let wait = calls("wait", "demo.slow", json!({ "ms": 400 }));
+    let unstored = Workflow {
+        policy: policy::Run {
+            durability: Some(policy::Durability::None),
+            ..policy::Run::default()
+        },
+        ..workflow("unstored", vec![wait])
+    };
+    let server = Server {
+        workflows: vec![unstored],
+        ..server()
+    };
+    let world = World::impatient(server).await;
+    let mut client = Http::new(world.address);
+    let call = json!({ "name": "unstored" });
+    let pending = client.modern_result("tools/call", call).await;
+    let error = &pending["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "pending.running");
+    let ended = async {
+        let has_none = |(_, count): &(Phase, u64)| *count == 0;
+        while world.runtime.run_counts().await.ended.iter().all(has_none) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    let arguments = json!({ "run_id": error["run_id"], "wait_seconds": 0 });
+    let fetch = json!({ "name": "workflow_result", "arguments": arguments });
+    for _ in 0..2 {
+        let result = client.modern_result("tools/call", fetch.clone()).await;
+        assert_eq!(result["structuredContent"]["ms"], 400, "{result}");
+    }
     world.end().await;
 }
 

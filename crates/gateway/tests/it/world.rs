@@ -233,6 +233,15 @@ impl World {
         Self::serve(started(server, &MemoryStore::default()).await, |_| {}).await
     }
 
+    /// A gateway before what a test makes up, whose clients wait for next to nothing.
+    pub(crate) async fn impatient(server: Server) -> Self {
+        let runtime = started(server, &MemoryStore::default()).await;
+        Self::serve(runtime, |options| {
+            options.patience = Duration::from_millis(50);
+        })
+        .await
+    }
+
     /// One of several on the same store.
     pub(crate) async fn start_on(store: &MemoryStore) -> Self {
         Self::serve(runtime_on(store).await, |_| {}).await

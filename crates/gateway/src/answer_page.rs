@@ -36,15 +36,8 @@ pub(crate) async fn show(
     Path(token): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(link) = open(&shared, &token, &headers).await else {
-        return gone();
-    };
-    let place = Place {
-        shared: &shared,
-        link: &link,
-    };
-    let stands = match place.question().await {
-        Ok(stands) => stands,
+    let (place, stands) = match Place::find(&shared, &token, &headers).await {
+        Ok(found) => found,
         Err(refusal) => return refusal,
     };
     if let Some(how) = stands.closed {
@@ -64,8 +57,9 @@ pub(crate) async fn take(
     Path(token): Path<String>,
     mut request: Request,
 ) -> Response {
-    let Some(link) = open(&shared, &token, request.headers()).await else {
-        return gone();
+    let (place, stands) = match Place::find(&shared, &token, request.headers()).await {
+        Ok(found) => found,
+        Err(refusal) => return refusal,
     };
     DefaultBodyLimit::apply(DefaultBodyLimit::max(FORM_BYTES_MAX), &mut request);
     let fields = match Form::<Vec<(String, String)>>::from_request(request, &()).await {
@@ -73,14 +67,6 @@ pub(crate) async fn take(
         Err(error) => return notice(error.status(), "The form could not be read."),
     };
     let entered = Entered(&fields);
-    let place = Place {
-        shared: &shared,
-        link: &link,
-    };
-    let stands = match place.question().await {
-        Ok(stands) => stands,
-        Err(refusal) => return refusal,
-    };
     let given = match given(&stands, entered) {
         Ok(given) => given,
         Err(Unread::Button) => {
@@ -88,8 +74,7 @@ pub(crate) async fn take(
         }
         Err(Unread::Fault(fault)) => return place.again(&fault, entered).await,
     };
-    let run = RunId::new(link.run.as_str());
-    match shared.runtime.answer(&run, given).await {
+    match shared.runtime.answer(&place.run(), given).await {
         Ok(Answered::Taken) => notice(
             StatusCode::OK,
             "Your answer was taken. You can close this page.",
@@ -152,14 +137,30 @@ async fn open(shared: &Shared, token: &str, headers: &HeaderMap) -> Option<Answe
 /// Where a link leads.
 struct Place<'a> {
     shared: &'a Shared,
-    link: &'a AnswerLink,
+    link: AnswerLink,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// Where a token leads, and how its question stands; else the page that says why it leads nowhere.
+    async fn find(
+        shared: &'a Shared,
+        token: &str,
+        headers: &HeaderMap,
+    ) -> Result<(Self, Whereabouts), Response> {
+        let link = open(shared, token, headers).await.ok_or_else(gone)?;
+        let place = Self { shared, link };
+        let stands = place.question().await?;
+        Ok((place, stands))
+    }
+
+    fn run(&self) -> RunId {
+        RunId::new(self.link.run.as_str())
+    }
+
     /// The question behind the link, through all of its rounds.
     async fn question(&self) -> Result<Whereabouts, Response> {
-        let run = RunId::new(self.link.run.as_str());
         let (step, round) = (&self.link.step, self.link.round);
+        let run = self.run();
         let looked = self.shared.runtime.whereabouts(&run, step, round).await;
         let looked = looked.map_err(|error| refused(&AnswerError::Look(error)))?;
         looked.ok_or_else(|| closed(Closed::Withdrawn))
@@ -185,7 +186,7 @@ impl Place<'_> {
     /// The question, who asks it, what follows from it, and the form.
     async fn page(&self, status: StatusCode, shown: Shown<'_>) -> Response {
         let question = shown.question;
-        let run = RunId::new(self.link.run.as_str());
+        let run = self.run();
         let ahead = match self.shared.runtime.ahead(&run, &self.link.step).await {
             Ok(ahead) => ahead,
             Err(error) => return refused(&AnswerError::Look(error)),
@@ -200,7 +201,7 @@ impl Place<'_> {
         }
         let server = self.shared.server_info["name"].as_str();
         let server = server.unwrap_or_default();
-        body.push_str(&who_asks(server, self.link, question, &ahead));
+        body.push_str(&who_asks(server, &self.link, question, &ahead));
         if let Some(fault) = shown.fault {
             let fault = escape(fault);
             let _ = write!(

@@ -13,7 +13,7 @@ use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, code, meta, method};
 use onecall_runtime::calls::{CallerToken, Reply, Request, Takes};
-use onecall_runtime::publish::{PublishedWorkflow, Target};
+use onecall_runtime::publish::PublishedWorkflow;
 use onecall_runtime::questions::Follower;
 use onecall_workflow::policy::OnDisconnect;
 use rmcp::model::ProgressToken;
@@ -50,11 +50,12 @@ pub(crate) struct Caller {
     pub(crate) log_level: Option<Level>,
 }
 
-/// Calls a published tool; the answer is a tool result, or an error of the protocol.
+/// Calls a published tool, which may be a workflow; the answer is a tool result, or an error of the protocol.
 pub(crate) async fn call(
     shared: &Shared,
     mut params: Value,
     caller: &Caller,
+    workflow: Option<&Arc<PublishedWorkflow>>,
 ) -> Result<Answer, RpcError> {
     let carried = Carried::take(&mut params);
     let mut request = read(params)?;
@@ -67,18 +68,13 @@ pub(crate) async fn call(
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
         request.meta.extend(headers);
     }
-    let workflow = workflow_of(shared, &request.tool);
     let digest = seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments);
+    let cancels =
+        |own: &PublishedWorkflow| own.workflow.policy.on_disconnect == OnDisconnect::Cancel;
     let terms = Terms {
-        may_be_task: workflow
-            .as_ref()
-            .is_some_and(|workflow| shared.runtime.keeps(workflow)),
-        declares_output: workflow
-            .as_ref()
-            .is_some_and(|workflow| workflow.declares_output()),
-        cancels: workflow
-            .as_ref()
-            .is_some_and(|workflow| workflow.workflow.policy.on_disconnect == OnDisconnect::Cancel),
+        may_be_task: workflow.is_some_and(|own| shared.runtime.keeps(own)),
+        declares_output: workflow.is_some_and(|own| own.declares_output()),
+        cancels: workflow.is_some_and(|own| cancels(own)),
         patience: shared.patience,
         digest,
     };
@@ -149,14 +145,6 @@ async fn answered(
 
 fn has_result_tool(shared: &Shared) -> bool {
     result_tool::is_listed(&shared.runtime.published().borrow())
-}
-
-fn workflow_of(shared: &Shared, tool: &str) -> Option<Arc<PublishedWorkflow>> {
-    let published = Arc::clone(&shared.runtime.published().borrow());
-    match &published.find(tool)?.target {
-        Target::Workflow(workflow) => Some(Arc::clone(workflow)),
-        Target::Backend { .. } => None,
-    }
 }
 
 /// Nobody reads this: the client has cancelled the request, or has gone.

@@ -7,6 +7,7 @@ use crate::server::Shared;
 use axum::extract::State;
 use http::header::CONTENT_TYPE;
 use onecall_mcp::RpcError;
+use onecall_runtime::publish::{PublishedTool, PublishedWorkflow, Target};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -138,9 +139,9 @@ impl Counts {
     }
 }
 
-/// A tool that is called, under its published name where it has one.
+/// A tool that is called, as it is published where it is.
 pub(crate) struct Tool {
-    published: Option<String>,
+    published: Option<Arc<PublishedTool>>,
     /// As the client wrote it.
     given: String,
 }
@@ -152,15 +153,24 @@ impl Tool {
         let published = shared.runtime.published();
         let published = published.borrow();
         Self {
-            published: published.find(given).map(|tool| tool.name.clone()),
+            published: published.find(given).cloned(),
             given: given.chars().take(NAME_LOGGED_MAX).collect(),
+        }
+    }
+
+    /// The workflow that it is, if it is one.
+    pub(crate) fn workflow(&self) -> Option<&Arc<PublishedWorkflow>> {
+        match &self.published.as_ref()?.target {
+            Target::Workflow(workflow) => Some(workflow),
+            Target::Backend { .. } => None,
         }
     }
 
     /// Counts and logs the end of a call of it.
     pub(crate) fn note(&self, counting: Counting<'_>, called: &Result<Answer, RpcError>) {
         let outcome = Outcome::of(called);
-        let lasted = counting.ended(self.published.as_deref(), outcome);
+        let published = self.published.as_ref().map(|tool| tool.name.as_str());
+        let lasted = counting.ended(published, outcome);
         let millis = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
         let (tool, outcome) = (self.given.as_str(), outcome.as_str());
         let code = called.as_ref().err().map(|error| error.code);

@@ -325,7 +325,7 @@ pub(crate) async fn answered(
         method::TOOLS_CALL => {
             let tool = Tool::of(shared, &params);
             let counting = shared.counts.begin();
-            let called = Box::pin(call::call(shared, params, caller)).await;
+            let called = Box::pin(call::call(shared, params, caller, tool.workflow())).await;
             tool.note(counting, &called);
             called
         }

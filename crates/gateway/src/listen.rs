@@ -162,11 +162,21 @@ impl Listener {
             let Ok(standing) = runtime.standing(run).await else {
                 return;
             };
-            match standing.questions.first() {
-                _ if standing.result.is_some() => return,
-                Some(asked) => runtime.settles(run, &asked.step, asked.round).await,
-                None if standing.rests() => tokio::time::sleep(TASK_LOOK).await,
-                None => drop(follower.moved().await),
+            if standing.result.is_some() {
+                return;
+            }
+            if !standing.rests() {
+                drop(follower.moved().await);
+                continue;
+            }
+            let open = standing.questions.iter();
+            let settling: Vec<_> = open
+                .map(|asked| Box::pin(runtime.settles(run, &asked.step, asked.round)))
+                .collect();
+            if settling.is_empty() {
+                tokio::time::sleep(TASK_LOOK).await;
+            } else {
+                futures::future::select_all(settling).await;
             }
         }
     }

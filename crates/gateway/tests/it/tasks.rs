@@ -1,7 +1,7 @@
 //! Runs that become tasks: looked at, answered, cancelled; never anybody else's.
 
 use crate::client::Http;
-use crate::world::World;
+use crate::world::{World, configured};
 use http::StatusCode;
 use onecall_engine::journal::Phase;
 use serde_json::{Value, json};
@@ -195,5 +195,44 @@ async fn a_listener_hears_of_its_tasks_until_they_end() {
     heard.next().await.unwrap();
     world.stop.cancel();
     assert_eq!(heard.next().await.unwrap()["id"], other.last_id());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_listener_hears_of_every_question_of_its_task() {
+    let asks = "  - name: twice
+    description: Asks two things at once.
+    parameters: { type: object, properties: {} }
+    steps:
+      - { id: one, type: elicitation, message: One? }
+      - { id: two, type: elicitation, message: Two? }
+";
+    let world = World::serving(configured(asks)).await;
+    let mut client = Http::new(world.address);
+    let call = with_tasks(json!({ "name": "twice" }), false);
+    let created = client.modern_result("tools/call", call).await;
+    let id = created["taskId"].as_str().unwrap();
+    let wanted = json!({ "notifications": { "taskIds": [id] } });
+    let mut heard = client
+        .modern("subscriptions/listen", with_tasks(wanted, true))
+        .await;
+    heard.next().await.unwrap();
+    let keys = |told: &Value| -> Vec<String> {
+        let requests = told["params"]["inputRequests"].as_object();
+        requests
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key.clone())
+            .collect()
+    };
+    let both = heard.next().await.unwrap();
+    assert_eq!(keys(&both), ["one#0", "two#0"]);
+    let update = json!({ "taskId": id, "inputResponses": { "two#0": { "action": "accept" } } });
+    let mut other = Http::new(world.address);
+    other
+        .modern_result("tasks/update", with_tasks(update, true))
+        .await;
+    let left = heard.next().await.unwrap();
+    assert_eq!(keys(&left), ["one#0"]);
     world.end().await;
 }

@@ -55,3 +55,6 @@ pub(crate) const HELD_SHOWN_MAX: usize = 20;
 /// Limit: runs that are not stored whose ends are kept in memory, and the bytes of their results.
 pub(crate) const UNSTORED_MAX: usize = 256;
 pub(crate) const UNSTORED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Limit: commands that wait for the store to be usable; beyond it no more are taken.
+pub(crate) const UNDELIVERED_MAX: usize = 1_000;

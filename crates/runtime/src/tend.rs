@@ -2,7 +2,7 @@
 
 use crate::calls;
 use crate::kept::Stored;
-use crate::limits::MAINTENANCE_BATCHES_MAX;
+use crate::limits::{MAINTENANCE_BATCHES_MAX, UNDELIVERED_MAX};
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
@@ -26,7 +26,8 @@ const MAINTENANCE: Duration = Duration::from_mins(1);
 
 /// Takes over what is claimable now, then goes on tending in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
-    round(runtime).await?;
+    let mut undelivered = Vec::new();
+    round(runtime, &mut undelivered).await?;
     follow_backends(runtime);
     let tended = runtime.clone();
     tokio::spawn(async move {
@@ -40,7 +41,7 @@ pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
                 maintained = tokio::time::Instant::now();
                 maintain(&tended).await;
             }
-            if let Err(error) = round(&tended).await {
+            if let Err(error) = round(&tended, &mut undelivered).await {
                 tracing::warn!(error = chain(&error), "cannot tend the store");
             }
         }
@@ -83,12 +84,24 @@ fn follow_backends(runtime: &Runtime) {
     });
 }
 
-async fn round(runtime: &Runtime) -> Result<(), JournalError> {
+/// `undelivered`: commands that were taken from the store and could not be handed over. The store gives them to nobody
+/// else while this process lives.
+async fn round(runtime: &Runtime, undelivered: &mut Vec<Command>) -> Result<(), JournalError> {
     let journal = &runtime.inner.journal;
     let at = now();
     journal.heartbeat(at).await?;
-    for command in journal.commands(at).await? {
-        deliver(runtime, command).await?;
+    if undelivered.len() < UNDELIVERED_MAX {
+        undelivered.extend(journal.commands(at).await?);
+    }
+    for command in std::mem::take(undelivered) {
+        let run = command.run.clone();
+        let Err(error) = deliver(runtime, command.clone()).await else {
+            continue;
+        };
+        tracing::warn!(%run, error = chain(&error), "cannot hand a command to its run");
+        if may_pass(&error) {
+            undelivered.push(command);
+        }
     }
     if !runtime.inner.resumes {
         return Ok(());
@@ -99,6 +112,11 @@ async fn round(runtime: &Runtime) -> Result<(), JournalError> {
         }
     }
     Ok(())
+}
+
+/// Whether the store may be usable again in a moment.
+fn may_pass(error: &JournalError) -> bool {
+    matches!(error, JournalError::Full(_) | JournalError::Store { .. })
 }
 
 /// Hands a command to its run, waking the run if it is parked.

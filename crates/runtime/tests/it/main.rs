@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod codes;
+mod commands;
 mod labels;
 mod leave;
 mod limits;

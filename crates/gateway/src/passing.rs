@@ -372,7 +372,11 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
                 }
                 calling.rounds -= 1;
                 match caller.era {
-                    Era::Legacy => put_live(caller, *question).await,
+                    // A backend may give up on its question and end the call.
+                    Era::Legacy => tokio::select! {
+                        () = put_live(caller, *question) => {}
+                        reply = &mut calling.reply => break reply,
+                    },
                     Era::Modern => return Ok(Came::Waits(Held::new(calling, *question))),
                 }
             }

@@ -189,3 +189,18 @@ async fn a_question_in_the_middle_of_a_call_is_a_question_of_its_run() {
     world.newest_comes_to("interview", Phase::Completed).await;
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_call_ends_although_its_question_is_not_answered() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let call = json!({ "name": "asking_ask", "arguments": { "hurry": true } });
+    let mut stream = client.legacy("tools/call", call).await;
+    let answer = stream.response().await;
+    let content = &answer["result"]["structuredContent"];
+    assert!(content["asked"].is_string(), "{answer}");
+    world.end().await;
+}

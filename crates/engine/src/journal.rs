@@ -68,6 +68,10 @@ pub trait Journal: Send + Sync + Debug {
     /// A taken command is given out again when its taker dies before it has appended the effect.
     fn commands(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Command>, JournalError>>;
 
+    /// Gives back the commands of a run that this opener has taken and that nothing was appended for: they keep their
+    /// places and are given out again, to whoever comes first.
+    fn give_back<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>>;
+
     /// Keeps a small named value beside the runs, such as the last catalog of a backend.
     fn keep<'a>(
         &'a self,

@@ -138,6 +138,13 @@ impl Journal for MemoryJournal {
         self.answer(move |state, epoch| Ok(state.commands(epoch, now)))
     }
 
+    fn give_back<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.answer(move |state, epoch| {
+            state.give_back(epoch, run);
+            Ok(())
+        })
+    }
+
     fn keep<'a>(
         &'a self,
         name: &'a str,

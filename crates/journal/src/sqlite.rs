@@ -461,6 +461,15 @@ impl Journal for SqliteJournal {
         })
     }
 
+    fn give_back<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
+        let run = run.clone();
+        Box::pin(
+            self.write("give commands back to", Weight::default(), move |session| {
+                Ok(session.give_back(&run)?)
+            }),
+        )
+    }
+
     fn keep<'a>(
         &'a self,
         name: &'a str,

@@ -133,7 +133,7 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
             };
             if live.inputs.send(input).await.is_err() {
                 // The run is being parked, or has just ended: the store hands the command out again.
-                tell_again(runtime, command).await?;
+                runtime.inner.journal.give_back(&command.run).await?;
             }
             Ok(())
         }
@@ -144,14 +144,8 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
         None if runtime.inner.resumes && matches!(command.what, Order::Cancel { .. }) => {
             take_over(runtime, &command.run, vec![command.what]).await
         }
-        None => tell_again(runtime, command).await,
-    }
-}
-
-async fn tell_again(runtime: &Runtime, command: Command) -> Result<(), JournalError> {
-    match runtime.inner.journal.tell(command).await {
-        Err(JournalError::Ended { .. } | JournalError::UnknownRun { .. }) => Ok(()),
-        told => told,
+        // It is another's; told anew, it would be there twice for the next who looks.
+        None => runtime.inner.journal.give_back(&command.run).await,
     }
 }
 

@@ -331,6 +331,14 @@ impl State {
         taken
     }
 
+    pub(super) fn give_back(&mut self, epoch: u64, run: &RunId) {
+        let taken = self
+            .inbox
+            .iter_mut()
+            .filter(|waiting| waiting.taker == Some(epoch) && waiting.command.run == *run);
+        taken.for_each(|waiting| waiting.taker = None);
+    }
+
     pub(super) fn keep(&mut self, name: &str, value: &Value) {
         self.kept.insert(name.to_owned(), value.clone());
     }

@@ -79,6 +79,16 @@ impl Session<'_> {
         Ok(taken)
     }
 
+    pub(super) fn give_back(&self, run: &RunId) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE inbox SET taker = NULL
+                 WHERE taker = ?1 AND run = (SELECT number FROM runs WHERE id = ?2)",
+            )?
+            .execute(params![self.me.epoch, run.as_str()])?;
+        Ok(())
+    }
+
     pub(super) fn keep(&self, name: &str, value: &str) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached(

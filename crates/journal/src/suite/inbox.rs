@@ -93,6 +93,29 @@ pub(super) async fn a_command_follows_the_run_to_its_owner(store: &dyn Store) {
     assert_eq!(two.commands(at(1)).await.unwrap(), NONE);
 }
 
+pub(super) async fn a_command_that_is_given_back_is_given_out_again_once(store: &dyn Store) {
+    let one = store.open(at(0));
+    for run in ["a", "b"] {
+        start(&one, run).await;
+        one.tell(answer(run, "x")).await.unwrap();
+        one.tell(cancel(run)).await.unwrap();
+    }
+    drop(one);
+    let (two, three) = (store.open(at(1)), store.open(at(1)));
+    for _ in 0..3 {
+        assert_eq!(two.commands(at(1)).await.unwrap().len(), 4);
+        two.give_back(&id("a")).await.unwrap();
+        // Those of the other run, and those of another taker, stay where they are.
+        let given = [answer("a", "x"), cancel("a")];
+        assert_eq!(three.commands(at(1)).await.unwrap(), given);
+        two.give_back(&id("a")).await.unwrap();
+        assert_eq!(two.commands(at(1)).await.unwrap(), NONE);
+        three.give_back(&id("a")).await.unwrap();
+        two.give_back(&id("b")).await.unwrap();
+    }
+    two.give_back(&id("unknown")).await.unwrap();
+}
+
 pub(super) async fn an_ended_or_unknown_run_takes_no_commands(store: &dyn Store) {
     let one = store.open(at(0));
     assert_eq!(

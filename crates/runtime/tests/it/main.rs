@@ -17,7 +17,7 @@ use crate::world::{LEASE, options};
 use onecall_config::settings::Server;
 use onecall_engine::event::{Event, What};
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Journal, NewRun, Phase};
+use onecall_engine::journal::{Command, Journal, NewRun, Order, Phase};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
 use onecall_runtime::runtime::Runtime;
@@ -33,11 +33,8 @@ fn left_behind(plan: &str) -> NewRun {
     }
 }
 
-#[tokio::test]
-async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
-    let store = MemoryStore::new(Retention::default());
-    let dead = store.open(now(), LEASE);
-    let started = Event {
+fn started() -> Event {
+    Event {
         at: now(),
         what: What::RunStarted {
             input: Arc::new(json!({})),
@@ -45,8 +42,39 @@ async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
             deadline: None,
             kept: None,
         },
+    }
+}
+
+#[tokio::test]
+async fn a_command_for_another_waits_once_however_many_look_at_it() {
+    let store = MemoryStore::new(Retention::default());
+    let dead = store.open(now(), LEASE);
+    let run = left_behind(r#"{"ir":99}"#);
+    let command = Command {
+        run: run.id.clone(),
+        what: Order::Cancel {
+            reason: "no".to_owned(),
+        },
     };
-    dead.create(left_behind(r#"{"ir":99}"#), vec![started])
+    dead.create(run, vec![started()]).await.unwrap();
+    dead.tell(command.clone()).await.unwrap();
+    drop(dead);
+    for _ in 0..3 {
+        let mut options = options(Server::default(), Arc::new(store.open(now(), LEASE)));
+        options.resumes = false;
+        let runtime = Runtime::start(options).await.unwrap();
+        runtime.shutdown(Duration::ZERO).await;
+    }
+    let later = now().plus(LEASE * 2);
+    let next = store.open(later, LEASE);
+    assert_eq!(next.commands(later).await.unwrap(), [command]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_read_is_held_with_its_reason() {
+    let store = MemoryStore::new(Retention::default());
+    let dead = store.open(now(), LEASE);
+    dead.create(left_behind(r#"{"ir":99}"#), vec![started()])
         .await
         .unwrap();
     drop(dead);

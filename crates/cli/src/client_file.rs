@@ -9,6 +9,9 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+
 #[derive(Debug)]
 pub(crate) struct ClientFile {
     path: PathBuf,
@@ -32,7 +35,9 @@ impl ClientFile {
         } else {
             String::new()
         };
-        let root = CstRootNode::parse(&text, &ParseOptions::default())
+        // Editors of Windows begin a file with a mark, which is kept and is no part of the JSON.
+        let json = text.strip_prefix(MARK).unwrap_or(&text);
+        let root = CstRootNode::parse(json, &ParseOptions::default())
             .with_context(|| format!("`{}` is not JSON", path.display()))?;
         if root.value().is_some() && root.object_value().is_none() {
             bail!("`{}` does not hold a JSON object", path.display());
@@ -89,7 +94,12 @@ impl ClientFile {
 
     /// The file as it would be written.
     pub(crate) fn to_text(&self) -> String {
-        let mut text = self.root.to_string();
+        let mark = if self.text.starts_with(MARK) {
+            MARK.to_string()
+        } else {
+            String::new()
+        };
+        let mut text = mark + &self.root.to_string();
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -98,9 +108,11 @@ impl ClientFile {
 
     /// Writes the file whole, after keeping what was there. Returns where that is kept.
     pub(crate) fn write(&self, stamp: &str) -> anyhow::Result<Option<PathBuf>> {
+        // Where the file is a link, what it leads to is changed, and the link stays.
+        let target = self.path.canonicalize();
+        let target = target.unwrap_or_else(|_| self.path.clone());
         let shown = self.path.display();
-        let folder = self
-            .path
+        let folder = target
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
@@ -108,7 +120,7 @@ impl ClientFile {
                 .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
         }
         let beside = |ending: &str| {
-            let mut name = self.path.clone().into_os_string();
+            let mut name = target.clone().into_os_string();
             name.push(ending);
             PathBuf::from(name)
         };
@@ -127,7 +139,7 @@ impl ClientFile {
             std::fs::set_permissions(&backup, permissions.clone())?;
             std::fs::set_permissions(&fresh, permissions)?;
         }
-        std::fs::rename(&fresh, &self.path).with_context(|| format!("cannot write `{shown}`"))?;
+        std::fs::rename(&fresh, &target).with_context(|| format!("cannot write `{shown}`"))?;
         Ok(is_there.then_some(backup))
     }
 }
@@ -193,6 +205,36 @@ mod tests {
             again.set("mcpServers", "onecall", &other).unwrap(),
             Change::Replaced
         );
+    }
+
+    #[test]
+    fn a_mark_at_the_beginning_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.json");
+        std::fs::write(&path, format!("{MARK}{WRITTEN}")).unwrap();
+        let file = ClientFile::open(&path).unwrap();
+        file.set("mcpServers", "onecall", &json!({})).unwrap();
+        file.write("then").unwrap();
+        let text = ClientFile::open(&path).unwrap().text;
+        assert!(text.starts_with(MARK) && text.contains("onecall"), "{text}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_link_leads_to_is_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (
+            folder.path().join("real.json"),
+            folder.path().join("mcp.json"),
+        );
+        std::fs::write(&real, WRITTEN).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let file = ClientFile::open(&link).unwrap();
+        file.set("mcpServers", "onecall", &json!({})).unwrap();
+        file.write("then").unwrap();
+        assert!(link.is_symlink());
+        let text = ClientFile::open(&real).unwrap().text;
+        assert!(text.contains("onecall"), "{text}");
     }
 
     #[test]

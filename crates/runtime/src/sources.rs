@@ -2,7 +2,7 @@
 
 use crate::limits::{DEPTH_MAX, FILES_MAX};
 use onecall_config::{Input, references};
-use onecall_source::{Diagnostic, Diagnostics, SourceMap, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes, suggest};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -68,11 +68,17 @@ pub enum ReadSourcesError {
 pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
     let mut reader = Reader::default();
     for path in paths {
-        if path.is_dir() {
-            reader.directory(path, 0)?;
+        let read = if path.is_dir() {
+            reader.directory(path, 0)
         } else {
-            reader.file(path, true)?;
-        }
+            reader.file(path, true)
+        };
+        // The other paths are read all the same: every fault is told at once.
+        reader.or_tell(read, |path, cause| {
+            Diagnostic::error(codes::UNRECOGNISED, cannot_be_read(path, cause))
+                .label(Place::path(path.display().to_string(), ""), "named here")
+                .help(lead(path))
+        })?;
     }
     let lock = lock_path(paths);
     reader.collected.stamp.add(&lock);
@@ -140,11 +146,18 @@ impl Reader {
             if name.starts_with('.') {
                 continue;
             }
-            if entry.is_dir() {
-                self.directory(&entry, depth + 1)?;
+            let read = if entry.is_dir() {
+                self.directory(&entry, depth + 1)
             } else if is_document(&entry) {
-                self.file(&entry, false)?;
-            }
+                self.file(&entry, false)
+            } else {
+                Ok(())
+            };
+            self.or_tell(read, |path, cause| {
+                Diagnostic::warning(codes::UNRECOGNISED, cannot_be_read(path, cause))
+                    .label(Place::path(path.display().to_string(), ""), "found here")
+                    .help("it is left out; name files instead of their directory to do without it")
+            })?;
         }
         Ok(())
     }
@@ -179,25 +192,61 @@ impl Reader {
             } else {
                 self.file(&target, true)
             };
-            match read {
-                Err(ReadSourcesError::Read { path, cause }) => {
-                    self.collected.stamp.add(&path);
-                    let fault = unreadable(&reference, &path, &cause);
-                    self.collected.diagnostics.push(fault);
-                }
-                read => read?,
-            }
+            self.or_tell(read, |path, cause| {
+                Diagnostic::error(codes::UNRECOGNISED, cannot_be_read(path, cause))
+                    .label(reference.place(), "named here")
+                    .help("paths are relative to the file that names them")
+            })?;
         }
         Ok(())
     }
+
+    /// Turns what cannot be read into a diagnostic, and looks at it again whenever the others are looked at.
+    fn or_tell(
+        &mut self,
+        read: Result<(), ReadSourcesError>,
+        tell: impl FnOnce(&Path, &std::io::Error) -> Diagnostic,
+    ) -> Result<(), ReadSourcesError> {
+        match read {
+            Err(ReadSourcesError::Read { path, cause }) => {
+                self.collected.stamp.add(&path);
+                self.collected.diagnostics.push(tell(&path, &cause));
+                Ok(())
+            }
+            read => read,
+        }
+    }
 }
 
-/// A path in a file that leads to nothing.
-fn unreadable(reference: &Text, path: &Path, cause: &std::io::Error) -> Diagnostic {
-    let message = format!("`{}` cannot be read: {cause}", path.display());
-    Diagnostic::error(codes::UNRECOGNISED, message)
-        .label(reference.place(), "named here")
-        .help("paths are relative to the file that names them")
+fn cannot_be_read(path: &Path, cause: &std::io::Error) -> String {
+    format!("`{}` cannot be read: {cause}", path.display())
+}
+
+/// What may have been meant by a path that leads to nothing.
+fn lead(path: &Path) -> String {
+    let word = path.display();
+    if is_url_without_scheme(path) {
+        return format!("a server is named by its URL, `http://{word}`");
+    }
+    let folder = path.parent().filter(|own| !own.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.take(FILES_MAX).map(|entry| entry.file_name());
+    let names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    let name = path.file_name().and_then(|name| name.to_str());
+    let near = name.and_then(|name| suggest(name, names.iter().map(String::as_str)));
+    match near {
+        Some(near) => format!("a file named `{near}` is there"),
+        None => "give the path of a file or directory that is there".to_owned(),
+    }
+}
+
+/// `localhost:4483/mcp`.
+pub fn is_url_without_scheme(path: &Path) -> bool {
+    let word = path.to_str().unwrap_or_default();
+    let host = word.split('/').next().unwrap_or_default();
+    let port = host.rsplit_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
 fn is_document(path: &Path) -> bool {

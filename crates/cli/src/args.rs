@@ -10,6 +10,7 @@ use crate::command::lock::LockArgs;
 use crate::command::runs;
 use crate::files::FileArgs;
 use crate::token::TokenArgs;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onecall_config::environment;
 use onecall_config::reach::Reach;
@@ -466,6 +467,23 @@ pub(crate) enum SchemaKind {
     Resources,
     /// Workflow files
     Workflow,
+}
+
+/// An error of the command line, with what was meant where that is known: arguments of a tool are written as flags by
+/// whoever comes from other programs.
+pub(crate) fn advised(mut error: clap::Error) -> clap::Error {
+    let shown = |error: &clap::Error, kind| error.get(kind).map(ToString::to_string);
+    let usage = shown(&error, ContextKind::Usage).unwrap_or_default();
+    let is_near = error.get(ContextKind::SuggestedArg).is_some();
+    let flag = shown(&error, ContextKind::InvalidArg);
+    let key = flag.as_deref().and_then(|flag| flag.strip_prefix("--"));
+    if let Some(key) = key.filter(|_| !is_near && usage.contains("onecall call ")) {
+        let key = key.split('=').next().unwrap_or(key);
+        let tip = format!("arguments of the tool are written `{key}=VALUE`, without dashes");
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 fn host(word: &str) -> Result<String, String> {

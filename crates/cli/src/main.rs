@@ -11,6 +11,7 @@ mod files;
 mod input;
 mod limits;
 mod logging;
+mod names;
 mod own;
 mod print;
 mod progress;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = args::advised(error);
             let _ = error.print();
             let exit = if error.use_stderr() {
                 Exit::Usage

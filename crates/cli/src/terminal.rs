@@ -68,7 +68,11 @@ fn unseen(terminal: &console::Term) -> io::Result<String> {
 pub(crate) fn ask(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Option<Given>> {
     match put(question, prompt) {
         Ok(given) => Ok(Some(given)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            // What is told next must not stand behind the prompt.
+            print::err("");
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

@@ -1,7 +1,7 @@
 //! Settings become the options of each crate; files, environment, store and signals are met here only.
 
 use crate::args::{ServeArgs, StoreArgs};
-use crate::exit::{Nothing, usage};
+use crate::exit::{Exit, Nothing, usage};
 use crate::limits::SERVERS_ABOVE_MAX;
 use crate::token::TokenArgs;
 use crate::{access, print};
@@ -18,6 +18,7 @@ use onecall_runtime::sources::{self, Stamp};
 use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes};
 use onecall_workflow::lock::Lock;
+use onecall_workflow::name::BackendName;
 use onecall_workflow::policy::Durability;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -99,6 +100,13 @@ pub(crate) fn load_url(url: &str, token: &TokenArgs) -> Loaded {
         server.aggregation.strategy = Strategy::Priority { order: Vec::new() };
     }
     loaded
+}
+
+/// What goes wrong is told of the URL, since nobody has named the server otherwise.
+pub(crate) fn name_by_url(server: &mut Server, url: &str) {
+    for backend in &mut server.backends {
+        backend.name = BackendName::from(url);
+    }
 }
 
 /// `compat`: how suites are read where their page and their program differ.
@@ -223,6 +231,15 @@ pub(crate) fn only_server(settings: &mut Settings) -> anyhow::Result<Server> {
     }
 }
 
+/// Says that the paths hold nothing of ours, and what makes a beginning.
+pub(crate) fn nothing_there() -> Exit {
+    print::err("error: the paths hold no backends and no workflows");
+    print::err(
+        "  = help: `onecall init` makes a first `onecall.yaml`; `onecall serve --demo` needs no file",
+    );
+    Exit::NothingSelected
+}
+
 /// The composition of this name becomes a tool of the server, for one command.
 pub(crate) fn take_composition(settings: &mut Settings, server: &mut Server, name: &str) {
     let is_published = server.workflows.iter().any(|own| own.name == name);
@@ -318,6 +335,11 @@ pub(crate) fn open_store(
     settings: &Settings,
 ) -> anyhow::Result<Arc<dyn Journal>> {
     open_or_create(named_store(args, settings).as_deref(), args)
+}
+
+/// Where the store is that `open_store` opens.
+pub(crate) fn store_place(args: &StoreArgs, settings: &Settings) -> anyhow::Result<PathBuf> {
+    store_path(named_store(args, settings).as_deref())
 }
 
 fn named_store(args: &StoreArgs, settings: &Settings) -> Option<PathBuf> {

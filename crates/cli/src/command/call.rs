@@ -19,6 +19,7 @@ use onecall_backends::BackendState;
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::{Published, Target};
 use onecall_runtime::runtime::Runtime;
+use onecall_runtime::sources::is_url_without_scheme;
 use pass::Passed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
         return remote::run(&args, url, &words.tool, given).await;
     }
     args.token.refuse_for_paths()?;
+    args.trace.as_deref().map_or(Ok(()), trace::refuse)?;
     let Some(mut settings) = args.files.load(&words.paths)?.sound() else {
         return Ok(Exit::Failed);
     };
@@ -41,6 +43,8 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let tool = words.tool.as_str();
     let awaited = || runtime.awaited_for(tool);
     let published = waiting::during(runtime.settled_for(tool), awaited).await;
+    let listed = listed(&runtime, &published, tool);
+    let tool = listed.as_deref().unwrap_or(tool);
     if let Some(found) = published.find(tool) {
         given.meet(tool, found.definition.input_schema());
     }
@@ -101,9 +105,7 @@ impl Words {
             });
         }
         if let Some(word) = paths.iter().find(|path| !Path::new(path).exists()) {
-            let text =
-                format!("`{word}` is neither a file nor a directory; arguments are `key=value`");
-            return Err(usage(text));
+            return Err(usage(no_path(word, tool)));
         }
         Ok(Self {
             paths: paths.iter().map(PathBuf::from).collect(),
@@ -112,6 +114,27 @@ impl Words {
             rest: rest.to_vec(),
         })
     }
+}
+
+/// What a word is not that stands where paths do, and what may have been meant. `last` was taken for the tool.
+fn no_path(word: &str, last: &str) -> String {
+    let help = if is_url_without_scheme(Path::new(word)) {
+        format!("a server is named by its URL, `http://{word}`")
+    } else {
+        format!("if it is the tool, write what follows as `key=value`, not `{last}`")
+    };
+    format!("`{word}` is neither a file nor a directory; {help}")
+}
+
+/// The name that a tool is listed under, where it was written as steps write it: `backend.tool`.
+fn listed(runtime: &Runtime, published: &Published, tool: &str) -> Option<String> {
+    if published.find(tool).is_some() || published.withheld_reason(tool).is_some() {
+        return None;
+    }
+    let catalog = runtime.catalog();
+    let mut tools = catalog.tools.iter();
+    let found = tools.find(|own| format!("{}.{}", own.backend, own.original) == tool)?;
+    found.name.as_ref().map(|name| name.as_str().to_owned())
 }
 
 /// The files of this machine, at work for one call.
@@ -150,6 +173,12 @@ impl Local<'_> {
                 Ok(exit)
             }
             Reply::UnknownTool => Ok(Exit::NothingSelected),
+            other if self.trace.is_some() && is_passed => {
+                print::err(format!(
+                    "warning: there is no trace: `{tool}` is a tool of a backend, which has no steps"
+                ));
+                pass::told(other, "the backend", &given)
+            }
             other => pass::told(other, "the backend", &given),
         }
     }
@@ -165,6 +194,9 @@ fn unknown(runtime: &Runtime, published: &Published, tool: &str) -> Exit {
     }
     if is_down {
         return Exit::Unreachable;
+    }
+    if published.tools.is_empty() && published.withheld.is_empty() {
+        return wire::nothing_there();
     }
     let names = published.tools.iter().map(|tool| tool.name.as_str());
     print::err(format!("error: no tool is named `{tool}`"));

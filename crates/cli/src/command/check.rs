@@ -4,7 +4,7 @@ use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
 use crate::input::read_text;
 use crate::limits::TOOLS_BYTES_MAX;
-use crate::{print, wire};
+use crate::{names, print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
 use onecall_runtime::publish::list_cost;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         args.format
     };
     match format {
-        CheckFormat::Text if inputs.is_empty() => {}
+        CheckFormat::Text if inputs.is_empty() && faults.is_empty() => {}
         CheckFormat::Text => {
             print_text(&loaded, saved.as_ref());
             if args.print {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
             print::out(serde_json::to_string_pretty(&report)?);
         }
     }
-    if inputs.is_empty() {
+    if inputs.is_empty() && !faults.has_errors() {
         print::err("error: the paths hold no YAML or JSON file");
         return Ok(Exit::NothingSelected);
     }
@@ -140,10 +140,13 @@ fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
         print::out(format!(
             "published as {tools}, about {tokens} of a model's context"
         ));
-        for name in cost.refused {
+        for name in &cost.refused {
             print::out(format!(
                 "  `{name}` is refused by Claude Desktop, claude.ai and the model interfaces, which take `^[a-zA-Z0-9_-]{{1,64}}$` only"
             ));
+        }
+        if let Some(advice) = cost.refused.iter().find_map(|name| names::advice(name)) {
+            print::out(format!("  = help: {advice}"));
         }
     }
 }

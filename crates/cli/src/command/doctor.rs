@@ -7,7 +7,7 @@ use crate::clients::{self, Client, Folders};
 use crate::exit::Exit;
 use crate::files::FileArgs;
 use crate::limits::NAME_CHARS_MAX;
-use crate::{print, waiting, wire};
+use crate::{names, print, waiting, wire};
 use clap::Args;
 use onecall_backends::BackendState;
 use onecall_config::settings::Settings;
@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The file that is looked at where none is named.
+const CONFIGURATION: &str = "onecall.yaml";
+
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -25,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
     after_help = "Examples:\n  onecall doctor\n  onecall doctor onecall.yaml\n  onecall doctor . --json"
 )]
 pub(crate) struct DoctorArgs {
-    /// Files or directories, as for `onecall serve`
+    /// Files or directories, as for `onecall serve` [default: `onecall.yaml` here, if there is one]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -97,7 +100,15 @@ impl Finding {
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
+    let mut args = args;
+    let own = Path::new(CONFIGURATION);
+    if args.paths.is_empty() && own.is_file() {
+        args.paths.push(own.to_owned());
+    }
     if args.paths.is_empty() && !args.files.gives_backends() {
+        let text = format!("none was named, and there is no `{CONFIGURATION}` here");
+        let finding = Finding::new("files", Verdict::Doubtful, text);
+        findings.push(finding.help("onecall doctor PATH; onecall init makes a first one"));
         findings.push(store(&args.store, &Settings::default()));
     } else {
         served(&args, &mut findings).await?;
@@ -154,7 +165,7 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
         let runtime = wire::start(server, &settings, journal, false).await?;
         waiting::for_tools(&runtime, PATIENCE).await;
         findings.extend(backends(&runtime));
-        findings.extend(names(&runtime));
+        findings.extend(published(&runtime));
         runtime.shutdown(Duration::ZERO).await;
     }
     Ok(())
@@ -163,7 +174,11 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
 fn store(args: &StoreArgs, settings: &Settings) -> Finding {
     match wire::open_store(args, settings) {
         Ok(_) if args.ephemeral => Finding::new("store", Verdict::Good, "in memory"),
-        Ok(_) => Finding::new("store", Verdict::Good, "can be opened and written"),
+        Ok(_) => {
+            let place = wire::store_place(args, settings).unwrap_or_default();
+            let text = format!("`{}` can be opened and written", place.display());
+            Finding::new("store", Verdict::Good, text)
+        }
         Err(error) => Finding::new("store", Verdict::Bad, format!("{error:#}"))
             .help("--store FILE names another, --ephemeral keeps runs in memory"),
     }
@@ -193,7 +208,7 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
 }
 
 /// Withheld workflows, and names that a host would refuse.
-fn names(runtime: &Runtime) -> Vec<Finding> {
+fn published(runtime: &Runtime) -> Vec<Finding> {
     let published = runtime.published_now();
     let mut findings: Vec<Finding> = published
         .withheld
@@ -208,7 +223,9 @@ fn names(runtime: &Runtime) -> Vec<Finding> {
         let name = &tool.name;
         if name.len() > NAME_CHARS_MAX || !name.chars().all(plain) {
             let text = format!("`{name}` is a name that some hosts refuse");
-            let help = format!("letters, digits, `_` and `-`, at most {NAME_CHARS_MAX} characters");
+            let help = names::advice(name).unwrap_or_else(|| {
+                format!("letters, digits, `_` and `-`, at most {NAME_CHARS_MAX} characters")
+            });
             findings.push(Finding::new("names", Verdict::Doubtful, text).help(help));
         }
     }

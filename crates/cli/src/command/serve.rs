@@ -6,7 +6,7 @@ use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
 use crate::wire::Loaded;
 use crate::{access, demo_files, print, reload, signals, wire, withheld};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{
     Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
@@ -14,6 +14,7 @@ use onecall_gateway::{
 };
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -50,8 +51,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     tell_of_compositions(&settings);
     let is_empty = |server: &Server| server.backends.is_empty() && server.workflows.is_empty();
     if settings.servers.iter().all(is_empty) {
-        print::err("error: the paths hold no backends and no workflows");
-        return Ok(Exit::NothingSelected);
+        return Ok(wire::nothing_there());
     }
     let servers = if args.stdio {
         vec![wire::only_server(&mut settings)?]
@@ -82,7 +82,10 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let served = serving.serve(&threads).await;
     leave(&mounts, told.get().map_or(GRACE, left_of)).await;
     // Until here whoever comes is told that the server leaves.
-    let leaving = served.context("the server stopped")?;
+    let leaving = match served {
+        Err(ServeError::Bind { address, cause }) => return Err(bind_failed(address, &cause)),
+        served => served.context("the server stopped")?,
+    };
     drop(leaving);
     tracing::info!("the server has stopped");
     Ok(if interrupted.load(Ordering::SeqCst) {
@@ -132,6 +135,25 @@ impl Serving<'_> {
         let leaving = serve_http(mounts.to_vec(), options, stop, ready).await?;
         Ok(Some(leaving))
     }
+}
+
+/// Why nothing is served, and where it would be.
+fn bind_failed(address: SocketAddr, cause: &std::io::Error) -> anyhow::Error {
+    let (host, port) = (address.ip(), address.port());
+    let help = match cause.kind() {
+        ErrorKind::AddrInUse => {
+            "another program, maybe an earlier `onecall serve`, has this port; `--port 0` takes a free one"
+                .to_owned()
+        }
+        ErrorKind::AddrNotAvailable => {
+            format!("`{host}` is no address of this machine; `--host 127.0.0.1` always is")
+        }
+        ErrorKind::PermissionDenied => {
+            format!("this user may not have port {port}; name one from 1024 on with `--port`")
+        }
+        _ => "name another with `--host` and `--port`".to_owned(),
+    };
+    anyhow!("cannot listen on {address}: {cause}\n  = help: {help}")
 }
 
 /// When the word to stop came.

@@ -17,14 +17,22 @@ pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
     let Some(mut settings) = loaded.sound() else {
         return Ok(Exit::Failed);
     };
-    let server = wire::only_server(&mut settings)?;
+    let mut server = wire::only_server(&mut settings)?;
+    if server.backends.is_empty() {
+        return Ok(wire::nothing_there());
+    }
+    // What is saved stands under a name that files can have.
+    if let Some(url) = url.filter(|_| !args.json && args.save.is_none()) {
+        wire::name_by_url(&mut server, url);
+    }
     let runtime = wire::start_to_look(server, &settings).await?;
-    let exit = show(&runtime, &args).await;
+    let exit = show(&runtime, &args, url.is_some()).await;
     runtime.shutdown(Duration::ZERO).await;
     exit
 }
 
-async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
+/// `is_elsewhere`: the tools are those of one server, which need not be told apart.
+async fn show(runtime: &Runtime, args: &ToolsArgs, is_elsewhere: bool) -> anyhow::Result<Exit> {
     let saved = waiting::for_tools(runtime, PATIENCE).await;
     let missing: Vec<String> = saved.missing(runtime);
     for reason in &missing {
@@ -60,13 +68,12 @@ async fn show(runtime: &Runtime, args: &ToolsArgs) -> anyhow::Result<Exit> {
                 .lines()
                 .next()
                 .unwrap_or("");
-            print::out(
-                format!(
-                    "{name:<28} {}.{}{hidden}  {about}",
-                    tool.backend, tool.original
-                )
-                .trim_end(),
-            );
+            let origin = if is_elsewhere {
+                String::new()
+            } else {
+                format!("{}.{}{hidden}  ", tool.backend, tool.original)
+            };
+            print::out(format!("{name:<28} {origin}{about}").trim_end());
         }
     }
     Ok(exit)

@@ -24,5 +24,6 @@ mod servers;
 mod setup;
 mod silent;
 mod skeleton;
+mod slips;
 mod suites;
 mod support;

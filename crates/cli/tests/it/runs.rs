@@ -126,7 +126,7 @@ fn the_command_that_is_told_finds_the_run() {
         &["call", &file, "ship", "--store", store.to_str().unwrap()],
     );
     assert_eq!(here.code, Some(5), "{here:?}");
-    assert!(here.err.contains(" key=value --store "), "{here:?}");
+    assert!(here.err.contains(" approve ok:=true --store "), "{here:?}");
 
     let (_running, url) = serve(home.path(), &[&file, "--ephemeral"]);
     let kept_nowhere = run(home.path(), &["call", &url, "ship"]);

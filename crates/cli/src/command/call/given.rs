@@ -82,11 +82,14 @@ impl Given {
     }
 }
 
+/// How all arguments are given at once.
+const SHAPE: &str = r#"write '{"key": "value"}', or `-` to read it from stdin"#;
+
 fn parse(text: &str) -> anyhow::Result<Map<String, Value>> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(usage("--args-json must be a JSON object")),
-        Err(error) => Err(usage(format!("--args-json is not JSON: {error}"))),
+        Ok(_) => Err(usage(format!("--args-json must be a JSON object; {SHAPE}"))),
+        Err(error) => Err(usage(format!("--args-json is not JSON: {error}; {SHAPE}"))),
     }
 }
 

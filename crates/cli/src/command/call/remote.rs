@@ -14,7 +14,6 @@ use onecall_mcp::{code, meta};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::Published;
 use onecall_runtime::runtime::Runtime;
-use onecall_workflow::name::BackendName;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -33,10 +32,7 @@ pub(super) async fn run(
     };
     let labels = values::labels(&args.labels)?;
     let mut server = wire::only_server(&mut settings)?;
-    for backend in &mut server.backends {
-        // What goes wrong is told of the URL.
-        backend.name = BackendName::from(url);
-    }
+    wire::name_by_url(&mut server, url);
     let runtime = wire::start_to_look(server, &settings).await?;
     let awaited = || vec![url.to_owned()];
     let published = waiting::during(runtime.settled(), awaited).await;

@@ -1,11 +1,24 @@
 //! `--trace`: what each node of the run was given, gave and took, as JSON.
 
+use crate::exit::usage;
 use crate::print;
 use anyhow::Context;
 use onecall_engine::identity::RunId;
 use onecall_runtime::nodes;
 use onecall_runtime::runtime::Runtime;
 use std::path::Path;
+
+/// Refuses a file that could not be written, before anything is called.
+pub(super) fn refuse(file: &Path) -> anyhow::Result<()> {
+    let folder = file.parent().filter(|own| !own.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(usage(format!(
+            "the trace cannot be written: there is no folder `{}`",
+            folder.display()
+        ))),
+        None => Ok(()),
+    }
+}
 
 /// Prints the trace after the result where the file is `-`.
 pub(super) async fn write(runtime: &Runtime, run: &RunId, file: &Path) -> anyhow::Result<()> {

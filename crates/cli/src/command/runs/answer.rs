@@ -5,8 +5,10 @@ use super::{load, open};
 use crate::args::RunsAnswerArgs;
 use crate::exit::{Exit, usage};
 use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK, HELD_SHOWN_MAX};
+use crate::progress::sample;
 use crate::{print, values};
 use anyhow::{Context, anyhow, bail};
+use onecall_engine::evaluate::{Evaluator as _, PlanEvaluator};
 use onecall_engine::event::{AnswerAction, Resolution, What};
 use onecall_engine::identity::{RunId, Slot};
 use onecall_engine::journal::{Command, Journal, Order, StoredRun};
@@ -41,7 +43,8 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
         }
         bail!("step `{name}` is not held; there is nothing to decide");
     }
-    if !is_held && !state.questions.contains_key(&step) {
+    let question = state.questions.get(&step);
+    if !is_held && question.is_none() {
         bail!("step `{name}` asks nothing");
     }
     let what = if is_held {
@@ -50,7 +53,10 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
             resolution: resolution(&args)?,
         }
     } else {
-        reply(&args, name)?
+        let reply = reply(&args, name)?;
+        let schema = question.and_then(|question| question.schema.as_deref());
+        fitting(&reply, schema, &format!("{run} {name}"))?;
+        reply
     };
     let order = Command {
         run: run.clone(),
@@ -64,6 +70,23 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
         seen: stored.events.len(),
     };
     effect(&*journal, &run, &told).await
+}
+
+/// Refuses an answer that the run would refuse: nobody may be there to tell, and the run counts those it is given.
+fn fitting(reply: &Order, schema: Option<&Value>, question: &str) -> anyhow::Result<()> {
+    let (Order::Answer { content, .. }, Some(schema)) = (reply, schema) else {
+        return Ok(());
+    };
+    let Some(content) = content else {
+        return Ok(());
+    };
+    if let Err(reason) = PlanEvaluator::default().answer(Some(schema), Some(content.clone())) {
+        let fields = sample(Some(schema));
+        bail!(
+            "the answer does not fit: {reason}\n  = help: onecall runs answer {question}{fields}"
+        );
+    }
+    Ok(())
 }
 
 /// What a run was told, and how many events it had before.

@@ -1,0 +1,222 @@
+//! What is done wrong at first, and what is said about it: each message tells what is wrong and what to do next.
+
+use crate::support::{Ran, composite, onecall, root, run, serve};
+use std::path::Path;
+
+fn hello() -> String {
+    root().join("examples/hello").display().to_string()
+}
+
+fn written(home: &Path, name: &str, text: &str) -> String {
+    let file = home.join(name);
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+/// Runs it, and holds its exit code and what it says on stderr against what is expected.
+fn told(home: &Path, words: &[&str], code: i32, parts: &[&str]) -> Ran {
+    let ran = run(home, words);
+    assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
+    for part in parts {
+        assert!(
+            ran.err.contains(part),
+            "{part} is not in {words:?}: {ran:?}"
+        );
+    }
+    ran
+}
+
+#[test]
+fn a_path_that_is_not_there_does_not_hide_the_faults_of_others() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let broken = written(
+        home,
+        "broken.workflow.yaml",
+        "workflow: x\nsteps: { a: { tol: b.c } }\n",
+    );
+    let missing = home.join("brokn.workflow.yaml").display().to_string();
+    let both = told(
+        home,
+        &["check", &missing, &broken],
+        1,
+        &[
+            "error[WF601]: ",
+            "brokn.workflow.yaml` cannot be read: ",
+            "= help: a file named `broken.workflow.yaml` is there",
+            "a key named `tool` exists",
+        ],
+    );
+    assert!(both.err.contains(" in 2 files"), "{both:?}");
+    told(home, &["check", &missing], 1, &["cannot be read: "]);
+    let parts = ["= help: a server is named by its URL, `http://localhost:4483/mcp`"];
+    told(home, &["tools", "localhost:4483/mcp"], 1, &parts);
+    let parts = ["a server is named by its URL, `http://localhost:4483`"];
+    told(home, &["call", "localhost:4483", "greet"], 2, &parts);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_in_a_directory_is_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let folder = home.join("files");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.join("gone.yaml")).unwrap();
+    written(
+        &folder,
+        "a.workflow.yaml",
+        "workflow: a\nsteps: { a: { tool: b.c } }\n",
+    );
+    let parts = ["warning[WF601]: ", "gone.yaml` cannot be read: "];
+    let ran = told(home, &["check", folder.to_str().unwrap()], 0, &parts);
+    assert!(ran.out.contains("1 workflow"), "{ran:?}");
+}
+
+#[test]
+fn arguments_of_a_tool_are_no_flags() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, hello) = (home.path(), hello());
+    let parts = ["arguments of the tool are written `who=VALUE`"];
+    told(home, &["call", &hello, "greet", "--who", "Ada"], 2, &parts);
+    told(home, &["call", &hello, "greet", "--who=Ada"], 2, &parts);
+    let near = ["a similar argument exists: '--dry-run'"];
+    told(home, &["call", &hello, "greet", "--dryrun"], 2, &near);
+    let parts = ["write what follows as `key=value`, not `Ada`"];
+    told(home, &["call", &hello, "greet", "Ada"], 2, &parts);
+    let parts = ["--args-json is not JSON", "`-` to read it from stdin"];
+    told(
+        home,
+        &["call", &hello, "greet", "--args-json", "@x"],
+        2,
+        &parts,
+    );
+}
+
+#[test]
+fn a_tool_is_called_under_the_name_that_steps_use() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, hello) = (home.path(), hello());
+    let ran = told(home, &["call", &hello, "demo.echo", "text=hi"], 0, &[]);
+    assert_eq!(ran.out, "hi\n");
+    let parts = ["`demo_echo` has no parameter `txt`; did you mean `text`?"];
+    told(home, &["call", &hello, "demo.echo", "txt=hi"], 1, &parts);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_stops_the_call_before_it_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, hello) = (home.path(), hello());
+    let file = home.join("no/trace.json").display().to_string();
+    let words = ["call", &hello, "greet", "--trace", &file];
+    told(home, &words, 2, &["there is no folder `"]);
+    told(home, &["runs", "list"], 4, &[]);
+    let words = ["call", &hello, "demo_echo", "text=hi", "--trace"];
+    told(home, &words, 0, &["warning: there is no trace: "]);
+}
+
+#[test]
+fn whoever_has_no_files_is_told_how_to_begin() {
+    let home = tempfile::tempdir().unwrap();
+    let empty = home.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let empty = empty.to_str().unwrap();
+    let parts = [
+        "the paths hold no backends and no workflows",
+        "`onecall init` makes a first",
+    ];
+    for words in [
+        &["serve", empty][..],
+        &["tools", empty],
+        &["call", empty, "x"],
+    ] {
+        told(home.path(), words, 4, &parts);
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_with_a_way_out() {
+    let home = tempfile::tempdir().unwrap();
+    let (_serving, url) = serve(home.path(), &["--demo"]);
+    let port = url
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap();
+    let words = ["serve", "--demo", "--port", port];
+    let ran = told(
+        home.path(),
+        &words,
+        1,
+        &["error: cannot listen on 127.0.0.1:"],
+    );
+    assert!(ran.err.contains("`--port 0` takes a free one"), "{ran:?}");
+    let gone = told(home.path(), &["tools", "http://127.0.0.1:1/mcp"], 3, &[]);
+    assert!(
+        gone.err
+            .contains("`http://127.0.0.1:1/mcp` cannot be reached"),
+        "{gone:?}"
+    );
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_refused_before_it_is_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let go = "        tool: demo_put\n        arguments: { key: a, value: 1 }\n";
+    let file = composite(home, &crate::support::asking(("ok", "boolean"), go));
+    told(home, &["call", &file, "ship"], 5, &[" approve ok:=true"]);
+    for fields in [&[][..], &["ok=maybe"]] {
+        let mut words = vec!["runs", "answer", "last", "approve"];
+        words.extend(fields);
+        told(
+            home,
+            &words,
+            1,
+            &["the answer does not fit: ", " approve ok:=true"],
+        );
+    }
+    let kept = told(
+        home,
+        &["runs", "answer", "last", "approve", "ok=true"],
+        0,
+        &[],
+    );
+    assert!(kept.out.contains("kept for run"), "{kept:?}");
+}
+
+#[test]
+fn the_doctor_looks_at_the_file_of_the_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |folder: &Path| {
+        let mut command = onecall(home.path(), &["doctor"]);
+        command.current_dir(folder).env("HOME", home.path());
+        Ran::from(command.output().unwrap())
+    };
+    let none = at(home.path());
+    assert!(none.out.contains("! files     none was named"), "{none:?}");
+    let text = "backends: { demo: { command: onecall, args: [demo] } }\nstore: runs.db\n";
+    written(home.path(), "onecall.yaml", text);
+    written(
+        home.path(),
+        "a.workflow.yaml",
+        "workflow: a\nsteps: { a: { tool: demo.echo } }\n",
+    );
+    let found = at(home.path());
+    assert!(
+        found.out.contains("✓ backend   `demo` answers"),
+        "{found:?}"
+    );
+    assert!(found.out.contains("runs.db` can be opened"), "{found:?}");
+}
+
+#[test]
+fn a_name_that_hosts_refuse_comes_with_another() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "workflow: a\nsteps: { a: { tool: demo.echo, with: { text: a } } }\n";
+    let file = written(home.path(), "a.workflow.yaml", text);
+    let checked = run(home.path(), &["check", &file]);
+    let help = "= help: `serve --stdio`, which `onecall connect` enters, names it `workflow_a`";
+    assert!(checked.out.contains(help), "{checked:?}");
+}

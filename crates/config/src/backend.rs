@@ -146,6 +146,7 @@ fn command<'n>(
     let node = fields.optional("command")?;
     let NodeKind::Sequence(words) = &node.kind else {
         let text = node.expect_string("command", diagnostics)?;
+        diagnostics.extend(with_words(text));
         return Some((text, Vec::new()));
     };
     let words: Vec<&Text> = words
@@ -177,6 +178,49 @@ fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
                 .help("use letters, digits, `_` and `-`"),
         );
     }
+}
+
+/// A backend that is written as one text.
+pub(crate) fn in_one_text(text: &Text) -> Diagnostic {
+    let help = if text.starts_with("http://") || text.starts_with("https://") {
+        format!("write `{{ url: {} }}`", text.as_str())
+    } else {
+        format!("write `{{ {} }}`", in_words(text))
+    };
+    Diagnostic::error(
+        codes::BACKEND_TRANSPORT,
+        "a backend is a mapping with `command` or `url`, not a text",
+    )
+    .label(text.place(), "how is it reached?")
+    .help(help)
+}
+
+/// A program and its words, as two keys.
+fn in_words(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    match words.as_slice() {
+        [] => format!("command: {program}"),
+        words => format!("command: {program}, args: [{}]", words.join(", ")),
+    }
+}
+
+/// A command that holds its arguments too: it is started as one word, which is no program.
+fn with_words(text: &Text) -> Option<Diagnostic> {
+    let program = text.split_whitespace().next()?;
+    // Folders and programs may have blanks in their names.
+    if program.len() == text.len() || program.contains(['/', '\\']) {
+        return None;
+    }
+    let message = format!(
+        "`command` names a program, and `{}` is several words",
+        text.as_str()
+    );
+    let fault = Diagnostic::warning(codes::BACKEND_TRANSPORT, message)
+        .label(text.place(), "started as one word")
+        .help(format!("write `{}`", in_words(text)));
+    Some(fault)
 }
 
 pub(crate) fn transport_unfit(place: &Place, why: &str) -> Diagnostic {

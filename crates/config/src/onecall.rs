@@ -1,11 +1,11 @@
 //! `onecall.yaml`: backends, paths of workflows, and what holds for all of them.
 
-use crate::backend::Reader;
+use crate::backend::{self, Reader};
 use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
 use crate::reach::{self, Reach};
 use crate::settings::{Access, Backend, Compositions, Expose, Limits};
 use onecall_dialects::toolhive::read_duration;
-use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::expression::GoOptions;
 use onecall_workflow::policy::Durability;
 
@@ -17,9 +17,10 @@ pub(crate) struct Onecall {
     pub(crate) compositions: Compositions,
     /// Environment variables that workflows may read.
     pub(crate) environment: Vec<String>,
-    pub(crate) store: Option<String>,
+    /// The path of the store, and where it is stated.
+    pub(crate) store: Option<(String, Place)>,
     pub(crate) durability: Option<Durability>,
-    pub(crate) templates: GoOptions,
+    pub(crate) templates: Option<GoOptions>,
     pub(crate) limits: Limits,
     pub(crate) prefix: Option<String>,
     /// Who may call.
@@ -33,6 +34,11 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
         return read;
     };
     for entry in fields.mapping("backends", diagnostics) {
+        if let NodeKind::String(text) = &entry.value.kind {
+            diagnostics.push(backend::in_one_text(text));
+            read.backends.push(Backend::unreadable(&entry.key));
+            continue;
+        }
         let Some(mut own) = Fields::read(&entry.value, "a backend", diagnostics) else {
             read.backends.push(Backend::unreadable(&entry.key));
             continue;
@@ -52,7 +58,7 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     let environment = fields.string_sequence("environment", diagnostics);
     read.environment = environment.iter().map(ToString::to_string).collect();
     let store = fields.optional_string("store", diagnostics);
-    read.store = store.map(|store| reader.path(store));
+    read.store = store.map(|store| (reader.path(store), store.place().clone()));
     let choices = ["none", "async", "sync"];
     let durability = fields.optional_choice("durability", &choices, diagnostics);
     read.durability = durability.map(|durability| match durability.value {
@@ -61,7 +67,7 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
         _ => Durability::Async,
     });
     if let Some(templates) = fields.optional_fields("templates", diagnostics) {
-        read.templates = read_templates(templates, diagnostics);
+        read.templates = Some(read_templates(templates, diagnostics));
     }
     if let Some(own) = fields.optional_fields("auth", diagnostics) {
         read.access = Some(reader.access(own, diagnostics));

@@ -14,13 +14,13 @@ use crate::suite::{self, Suite};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
 use crate::workloads::Workloads;
-use onecall_dialects::dialect::{Kind, detect};
+use onecall_dialects::dialect::{Kind, MAIN_KEYS, detect};
 use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
     Diagnostic, Diagnostics, Document, Node, Place, Severity, SourceId, SourceMap, Span, Text,
-    codes, parse,
+    codes, parse, suggest,
 };
 use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
@@ -221,9 +221,8 @@ pub(crate) fn parse_all(
         if recognised || !faults.has_errors() {
             let what = if recognised { "a document of " } else { "" };
             let strangers = documents.iter().filter(|document| !is_known(document));
-            let strangers = strangers.map(|document| unrecognised(&head(document), what, name));
-            let start = Place::from(Span::new(input.source, 0, 0));
-            let none = documents.is_empty().then(|| unrecognised(&start, "", name));
+            let strangers = strangers.map(|document| unrecognised(document, what, name));
+            let none = documents.is_empty().then(|| empty(input.source, name));
             if input.named {
                 diagnostics.extend(strangers.chain(none));
             } else if recognised {
@@ -267,13 +266,43 @@ fn head(document: &Document) -> Place {
 }
 
 /// `what` stands before the name of the file.
-fn unrecognised(place: &Place, what: &str, name: &str) -> Diagnostic {
-    Diagnostic::error(
+fn unrecognised(document: &Document, what: &str, name: &str) -> Diagnostic {
+    let fault = Diagnostic::error(
         codes::UNRECOGNISED,
         format!("{what}`{name}` is none of the files that are read"),
     )
-    .label(place, "what is this?")
-    .help("a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, a suite `compositions`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`")
+    .label(head(document), "what is this?");
+    let entries = document.root.as_mapping().unwrap_or_default().iter();
+    let mut keys = entries.map(|entry| entry.key.as_str());
+    if keys.clone().any(|key| key == "servers") {
+        return fault.help(format!(
+            "VS Code lists servers so; `onecall init {name}` makes an `onecall.yaml` of them"
+        ));
+    }
+    let near = keys.find_map(|key| suggest(key, MAIN_KEYS));
+    if let Some(near) = near {
+        return fault.help(format!("a key named `{near}` would tell what it is"));
+    }
+    fault.help(KINDS)
+}
+
+/// A file without a document.
+fn empty(source: SourceId, name: &str) -> Diagnostic {
+    let start = Place::from(Span::new(source, 0, 0));
+    let message = format!("`{name}` is empty");
+    Diagnostic::error(codes::UNRECOGNISED, message)
+        .label(start, "nothing is here")
+        .help(KINDS)
+}
+
+/// What tells the files apart.
+const KINDS: &str = "a ToolHive configuration has `compositeTools`, a resource `apiVersion` and `kind`, `mcp.json` has `mcpServers`, a suite `compositions`, `onecall.yaml` has `backends` or `workflows`, and a workflow file has `workflow`";
+
+fn two_stores(place: &Place, before: &Place) -> Diagnostic {
+    Diagnostic::error(codes::KEYS_CONFLICT, "two files name different stores")
+        .label(place, "this one")
+        .secondary(before, "and this one")
+        .help("remove one of them")
 }
 
 #[derive(Default)]
@@ -281,7 +310,7 @@ struct Merged {
     server: Server,
     /// The group that a configuration file takes its backends from.
     group: Option<Text>,
-    store: Option<String>,
+    store: Option<(String, Place)>,
     durability: Option<Durability>,
     templates: GoOptions,
     limits: Limits,
@@ -306,9 +335,14 @@ impl Merged {
         if let Some(expose) = own.expose {
             self.server.expose = expose;
         }
+        if let (Some((old, before)), Some((new, place))) = (&self.store, &own.store)
+            && old != new
+        {
+            diagnostics.push(two_stores(place, before));
+        }
         self.store = own.store.or(self.store.take());
         self.durability = own.durability.or(self.durability);
-        self.templates = own.templates;
+        self.templates = own.templates.unwrap_or(self.templates);
         self.limits = own.limits.or(self.limits);
         let names = &mut self.server.names;
         names.prefix = own.prefix.or(names.prefix.take());
@@ -423,7 +457,7 @@ impl Merged {
         }
         let mut settings = Settings {
             servers,
-            store: self.store,
+            store: self.store.map(|(path, _)| path),
             durability: self.durability,
             limits: self.limits,
             reach: self.reach,

@@ -1,4 +1,4 @@
-//! `${VAR}` and `${VAR:-text}` in the arguments, environment, headers, URL and credentials of a backend and in the
+//! `${VAR}`, `${env:VAR}` and `${VAR:-text}` in the arguments, environment, headers, URL and credentials of a backend and in the
 //! server's own `auth`, and nowhere else.
 
 use onecall_source::{Diagnostic, Diagnostics, Text, codes};
@@ -34,6 +34,8 @@ pub(crate) fn substitute(
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
+        // As Cursor and VS Code write it.
+        let name = name.strip_prefix("env:").unwrap_or(name);
         match (environment(name), default) {
             (Some(value), _) => out.push_str(&value),
             (None, Some(default)) => out.push_str(default),
@@ -49,6 +51,16 @@ pub(crate) fn substitute(
 }
 
 fn not_set(text: &Text, name: &str, range: std::ops::Range<usize>) -> Diagnostic {
+    if name.starts_with("input:") {
+        return Diagnostic::error(
+            codes::VARIABLE_NOT_SET,
+            format!("`${{{name}}}` is asked for by an editor, and nobody can be asked here"),
+        )
+        .label(text.place_of(range), "no value")
+        .help(
+            "name an environment variable instead, such as `${TOKEN}`; `onecall init FILE` does",
+        );
+    }
     Diagnostic::error(
         codes::VARIABLE_NOT_SET,
         format!("the environment variable `{name}` is not set"),

@@ -61,6 +61,16 @@ const ONECALL_KEYS: [&str; 9] = [
     "environment",
 ];
 
+/// The keys by which documents are told in the first place.
+pub const MAIN_KEYS: [&str; 6] = [
+    "backends",
+    "workflows",
+    "workflow",
+    "mcpServers",
+    "compositions",
+    "compositeTools",
+];
+
 /// What a document is, or `None` when nothing reads it. `name` is the name of its file.
 pub fn detect(document: &Document, name: &str) -> Option<Kind> {
     let root = &document.root;

@@ -320,3 +320,124 @@ fn every_document_and_file_that_is_named_must_be_known() {
         outcome.report()
     );
 }
+
+/// What is said about a file of these lines, in order: `CODE: message = help`.
+fn helped(files: &[(&str, &str)]) -> Vec<String> {
+    let outcome = load(files);
+    let told = outcome.diagnostics.iter();
+    told.map(|found| {
+        let help: Vec<&str> = found.help.iter().map(String::as_str).collect();
+        format!(
+            "{}: {} = {}",
+            found.code.as_str(),
+            found.message,
+            help.join(" ")
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn a_file_that_is_not_known_is_told_what_it_may_have_been_meant_as() {
+    let [told] = &helped(&[("a.yaml", "backend: {}\n")])[..] else {
+        panic!("one fault")
+    };
+    assert!(
+        told.ends_with("= a key named `backends` would tell what it is"),
+        "{told}"
+    );
+    let [told] = &helped(&[("mcp.json", r#"{"inputs": [], "servers": {}}"#)])[..] else {
+        panic!("one fault")
+    };
+    assert!(told.contains("`onecall init mcp.json` makes"), "{told}");
+    for text in ["", "# nothing\n", "\n\n"] {
+        let [told] = &helped(&[("onecall.yaml", text)])[..] else {
+            panic!("one fault")
+        };
+        assert!(
+            told.starts_with("WF601: `onecall.yaml` is empty = "),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_backend_in_one_text_is_told_how_it_is_written() {
+    for (backend, help) in [
+        (
+            "npx -y server",
+            "WF604: a backend is a mapping with `command` or `url`, not a text = write `{ command: npx, args: [-y, server] }`",
+        ),
+        (
+            "https://a.example/mcp",
+            "WF604: a backend is a mapping with `command` or `url`, not a text = write `{ url: https://a.example/mcp }`",
+        ),
+        (
+            "{command: npx -y server}",
+            "WF604: `command` names a program, and `npx -y server` is several words = write `command: npx, args: [-y, server]`",
+        ),
+    ] {
+        let text = format!("backends:\n  b: {backend}\n");
+        assert_eq!(helped(&[("onecall.yaml", &text)]), [help]);
+    }
+    let named = "backends:\n  a: {command: /opt/my tools/run}\n  b: {command: [run, it]}\n";
+    assert_eq!(faults(&[("onecall.yaml", named)]), [""; 0]);
+}
+
+#[test]
+fn variables_are_read_as_editors_write_them() {
+    let server = |token: &str| {
+        format!(
+            r#"{{"mcpServers": {{"a": {{"url": "http://a/mcp", "headers": {{"A": "{token}"}}}}}}}}"#
+        )
+    };
+    let settings = load(&[("mcp.json", &server("Bearer ${env:TOKEN}"))]).sound();
+    let Transport::StreamableHttp { headers, .. } = &settings.servers[0].backends[0].transport
+    else {
+        panic!("over HTTP")
+    };
+    assert_eq!(headers[0].1, "Bearer secret");
+    let [told] = &helped(&[("mcp.json", &server("${input:tok}"))])[..] else {
+        panic!("one fault")
+    };
+    assert!(
+        told.contains("is asked for by an editor") && told.contains("`${TOKEN}`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn two_files_may_not_name_different_stores() {
+    let (one, two) = ("store: a.db\ntemplates: {mode: go}\n", "store: b.db\n");
+    let told = "WF034: two files name different stores";
+    assert_eq!(faults(&[("onecall.yaml", one), ("b.yaml", two)]), [told]);
+    let settings = load(&[("onecall.yaml", one), ("b.yaml", "store: a.db\n")]).sound();
+    assert!(settings.store.is_some());
+}
+
+#[test]
+fn every_fault_of_a_schema_is_told() {
+    let file = native(
+        "parameters:\n  type: object\n  properties: {a: {type: integr}, b: {minimum: x}}\n  required: a\n\
+         steps:\n  s: {tool: b.t}\n  q: {ask: Well?, answer_schema: {type: objct, required: 3}}\n",
+    );
+    let told = faults(&[("a.workflow.yaml", &file)]);
+    assert_eq!(
+        told.iter()
+            .filter(|told| told.starts_with("WF037: "))
+            .count(),
+        5,
+        "{told:#?}"
+    );
+    for part in [
+        "/properties/a/type",
+        "/properties/b/minimum",
+        ": /required",
+        "step `q`",
+    ] {
+        assert!(
+            told.iter().any(|told| told.contains(part)),
+            "{part}: {told:#?}"
+        );
+    }
+}

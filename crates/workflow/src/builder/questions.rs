@@ -20,9 +20,12 @@ pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
             diagnostics.push(not_retried(step));
         }
         let Some(schema) = &ask.schema else { continue };
-        if let Some(fault) = schemas::fault(schema) {
+        let faults = schemas::faults(schema);
+        if !faults.is_empty() {
             let what = format!("the schema of step `{}`", step.name);
-            diagnostics.push(schemas::invalid_schema(&what, &step.place, &fault));
+            let faults = faults.iter();
+            diagnostics
+                .extend(faults.map(|fault| schemas::invalid_schema(&what, &step.place, fault)));
             continue;
         }
         let key = builder.rules.words.response;

@@ -67,6 +67,7 @@ impl FileArgs {
         paths: &[PathBuf],
     ) -> anyhow::Result<Loaded> {
         if let Some(url) = url {
+            token.refuse_unset()?;
             return Ok(wire::load_url(url, token));
         }
         token.refuse_for_paths()?;

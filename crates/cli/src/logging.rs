@@ -2,6 +2,7 @@
 
 use crate::args::{Cli, Command, LogFormat};
 use crate::print;
+use anyhow::anyhow;
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -14,7 +15,12 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
     if is_server && cli.log == LogFormat::Json {
         print::in_json();
     }
-    let filter = EnvFilter::try_new(filter(&cli.log_level, is_server))?;
+    let level = &cli.log_level;
+    let filter = EnvFilter::try_new(filter(level, is_server)).map_err(|_| {
+        anyhow!(
+            "`{level}` is no log level; write error, warn, info, debug, or a filter such as `onecall_engine=debug`"
+        )
+    })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         return Exit::Usage.into();
     }
     match run(cli.command) {
+        Ok(Exit::Ok) if !print::is_all_written() => Exit::Failed.into(),
         Ok(exit) => exit.into(),
         Err(error) => {
             print::err(format!("error: {error:#}"));

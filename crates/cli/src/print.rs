@@ -4,7 +4,7 @@
 use onecall_runtime::now;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether lines on stderr are JSON, as the log's are.
@@ -14,6 +14,9 @@ static IS_JSON: AtomicBool = AtomicBool::new(false);
 pub(crate) fn in_json() {
     IS_JSON.store(true, Ordering::Relaxed);
 }
+
+/// Whether a result could not be written.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// A line of result.
 pub(crate) fn out(text: impl AsRef<str>) {
@@ -25,8 +28,20 @@ pub(crate) fn out(text: impl AsRef<str>) {
     } else {
         Cow::Borrowed(text)
     };
-    let _ = writeln!(stdout, "{text}");
-    let _ = stdout.flush();
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    let lost = written
+        .err()
+        .filter(|error| error.kind() != ErrorKind::BrokenPipe);
+    if let Some(error) = lost
+        && !IS_LOST.swap(true, Ordering::Relaxed)
+    {
+        err(format!("error: the result cannot be written: {error}"));
+    }
+}
+
+/// Whether everything that was to be written to stdout was, or nobody wanted it.
+pub(crate) fn is_all_written() -> bool {
+    !IS_LOST.load(Ordering::Relaxed)
 }
 
 /// A line of progress or explanation.

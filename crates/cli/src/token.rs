@@ -16,6 +16,16 @@ impl TokenArgs {
         self.variable.as_deref()
     }
 
+    /// The variable must hold something where its token is shown from here.
+    pub(crate) fn refuse_unset(&self) -> anyhow::Result<()> {
+        match self.variable() {
+            Some(name) if std::env::var_os(name).is_none_or(|value| value.is_empty()) => Err(
+                usage(format!("--token-env names `{name}`, which is not set")),
+            ),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Backends of files are shown what their `headers` say.
     pub(crate) fn refuse_for_paths(&self) -> anyhow::Result<()> {
         match self.variable {

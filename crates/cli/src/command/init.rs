@@ -89,6 +89,11 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
     for (variable, place) in &variables {
         print::err(format!("set {variable}, which stands for {place}"));
     }
+    for (backend, file) in found.variable_files() {
+        print::err(format!(
+            "set what `{backend}` needs of `{file}` (`envFile`), which is not read here"
+        ));
+    }
     let Some(workflow) = workflow else {
         print::err("no tool answered that an example could call; see `onecall doctor`");
         return Ok(Exit::Unreachable);

@@ -15,7 +15,7 @@ fn asker(home: &Path) -> (Running, String) {
     serve(home, &[&file])
 }
 
-fn at_a_terminal(home: &Path, words: &[&str]) -> PtySession {
+pub(crate) fn at_a_terminal(home: &Path, words: &[&str]) -> PtySession {
     let mut command = Command::new(program());
     command
         .args(words)

@@ -1,5 +1,6 @@
 //! What is done wrong at first, and what is said about it: each message tells what is wrong and what to do next.
 
+use crate::elsewhere::at_a_terminal;
 use crate::support::{Ran, composite, onecall, root, run, serve};
 use std::path::Path;
 
@@ -219,4 +220,72 @@ fn a_name_that_hosts_refuse_comes_with_another() {
     let checked = run(home.path(), &["check", &file]);
     let help = "= help: `serve --stdio`, which `onecall connect` enters, names it `workflow_a`";
     assert!(checked.out.contains(help), "{checked:?}");
+}
+
+#[test]
+fn a_token_and_a_log_level_are_named_where_they_are_wrong() {
+    let home = tempfile::tempdir().unwrap();
+    let url = "http://127.0.0.1:1/mcp";
+    let parts = ["error: --token-env names `NO_SUCH_TOKEN`, which is not set"];
+    let token = ["--token-env", "NO_SUCH_TOKEN"];
+    told(home.path(), &["tools", url, token[0], token[1]], 2, &parts);
+    told(
+        home.path(),
+        &["call", url, "x", token[0], token[1]],
+        2,
+        &parts,
+    );
+    let parts = ["error: `a=b=c` is no log level; write error, warn"];
+    told(
+        home.path(),
+        &["--log-level", "a=b=c", "explain", "WF101"],
+        2,
+        &parts,
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    let home = tempfile::tempdir().unwrap();
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut command = onecall(home.path(), &["explain", "WF101"]);
+    let ran = Ran::from(command.stdout(full).output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.err.contains("error: the result cannot be written: "),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn whoever_interrupts_is_told_what_became_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let go = "        tool: demo_put\n        arguments: { key: a, value: 1 }\n";
+    let file = composite(home, &crate::support::asking(("ok", "boolean"), go));
+    let mut asked = at_a_terminal(home, &["call", &file, "ship"]);
+    asked.exp_string("[c]ancel? ").unwrap();
+    asked.send_control('c').unwrap();
+    // On a line of its own, behind neither the prompt nor a picture of the steps.
+    asked.exp_regex("\\nrun r[0-9a-f]+ was cancelled").unwrap();
+
+    let hello = hello();
+    let words = ["call", &hello, "side_by_side", "--ephemeral"];
+    let mut drawn = at_a_terminal(home, &words);
+    drawn.exp_string("left").unwrap();
+    drawn.send_control('c').unwrap();
+    drawn.exp_regex("run r[0-9a-f]+ was cancelled").unwrap();
+    let rest = drawn.exp_eof().unwrap();
+    assert!(!rest.contains("├─"), "drawn over what was told: {rest}");
+
+    let words = ["call", &hello, "demo_slow", "ms:=20000", "--ephemeral"];
+    let mut passed = at_a_terminal(home, &words);
+    passed.exp_string("1 of 4").unwrap();
+    passed.send_control('c').unwrap();
+    let told = "interrupted: `demo_slow` was told to stop, and may have acted";
+    passed.exp_string(told).unwrap();
 }

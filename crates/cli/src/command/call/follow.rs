@@ -24,7 +24,11 @@ pub(super) async fn follow(
     loop {
         let moved = tokio::select! {
             moved = follower.moved() => moved,
-            () = stop.cancelled() => return Ok(interrupted(&mut follower).await),
+            () = stop.cancelled() => {
+                // Else the picture is drawn over what is told.
+                progress.finish();
+                return Ok(interrupted(&mut follower).await);
+            }
         };
         let standing = match moved {
             Moved::Events(seen) => {
@@ -51,7 +55,11 @@ pub(super) async fn follow(
             is_put = ask(runtime, &run, question) => if !is_put? {
                 return Ok(interrupted(&mut follower).await);
             },
-            () = stop.cancelled() => return Ok(interrupted(&mut follower).await),
+            () = stop.cancelled() => {
+                // What is told next must not stand behind the prompt.
+                print::err("");
+                return Ok(interrupted(&mut follower).await);
+            }
         }
         progress.go_on();
     }

@@ -64,7 +64,7 @@ pub(super) async fn exchange<F: Future<Output = Reply>>(
             loop {
                 tokio::select! {
                     biased;
-                    () = stop.cancelled() => return Ok(Passed::Left(Exit::Interrupted)),
+                    () = stop.cancelled() => return Ok(given_up(&request.tool)),
                     Some(progress) = told.recv() => show(&progress),
                     Some(question) = questions.recv() => {
                         let given = ask::put(&question.method, &question.params).await?;
@@ -86,7 +86,7 @@ pub(super) async fn exchange<F: Future<Output = Reply>>(
         }
         request.passing.input_responses = tokio::select! {
             answers = answers(&asked) => Some(answers?),
-            () = stop.cancelled() => return Ok(Passed::Left(Exit::Interrupted)),
+            () = stop.cancelled() => return Ok(given_up(&request.tool)),
         };
         request.passing.request_state = asked.request_state;
     }
@@ -94,6 +94,16 @@ pub(super) async fn exchange<F: Future<Output = Reply>>(
         "error: the tool asked more than {QUESTION_ROUNDS_MAX} times"
     ));
     Ok(Passed::Left(Exit::Failed))
+}
+
+/// A person has interrupted a call that is under way.
+fn given_up(tool: &str) -> Passed {
+    // On a line of its own, behind what the terminal shows of the key.
+    print::err("");
+    print::err(format!(
+        "interrupted: `{tool}` was told to stop, and may have acted"
+    ));
+    Passed::Left(Exit::Interrupted)
 }
 
 async fn answers(asked: &InputRequired) -> anyhow::Result<Map<String, Value>> {

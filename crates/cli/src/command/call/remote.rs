@@ -27,6 +27,7 @@ pub(super) async fn run(
     given: Given,
 ) -> anyhow::Result<Exit> {
     refuse(args)?;
+    args.token.refuse_unset()?;
     let Some(mut settings) = wire::load_url(url, &args.token).sound() else {
         return Ok(Exit::Failed);
     };

@@ -67,6 +67,12 @@ impl Found {
         &self.renamed
     }
 
+    /// Backends whose variables the client reads from a file, with that file.
+    pub(super) fn variable_files(&self) -> impl Iterator<Item = (&String, &str)> {
+        let files = self.servers.iter();
+        files.filter_map(|(name, entry)| Some((name, entry.get("envFile")?.as_str()?)))
+    }
+
     /// The configuration, and what must be set before it works.
     pub(super) fn to_yaml(&self, secrets: Secrets) -> (String, Vec<Variable>) {
         let mut text =

@@ -128,10 +128,15 @@ async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
             continue;
         }
         match runtime.reload(server).await {
-            Ok(()) => print::err(format!(
-                "the files have changed: the new version of `{}` is served",
-                runtime.name()
-            )),
+            Ok(()) => {
+                print::err(format!(
+                    "the files have changed: the new version of `{}` is served",
+                    runtime.name()
+                ));
+                // What does not fit is told, though nobody has called it yet.
+                let fresh = runtime.clone();
+                tokio::spawn(async move { fresh.known().await });
+            }
             Err(error) => refuse(one, &error.to_string()),
         }
     }

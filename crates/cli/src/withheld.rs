@@ -27,10 +27,10 @@ pub(crate) fn follow(mounts: &[Mount], tells_first: bool, stop: &CancellationTok
 
 async fn tell(runtime: Runtime, tells_first: bool) {
     let mut published = runtime.published();
-    let settled = runtime.settled().await;
     let mut known = Reasons::new();
     if !tells_first {
-        known = reasons(&settled);
+        // No backend is started for this that is not started to announce.
+        known = reasons(&*runtime.known().await);
     }
     loop {
         let now = Arc::clone(&published.borrow_and_update());

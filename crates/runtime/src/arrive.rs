@@ -34,12 +34,18 @@ impl Runtime {
     }
 
     /// What is published once the backends whose tools nobody knows have had a moment to tell them. One that is known
-    /// from an earlier process is not connected for it.
+    /// from an earlier process is not connected for it, unless a workflow wants of it what it did not have then.
     pub async fn known(&self) -> Arc<Published> {
         let content = self.content();
-        let is_unknown = |name: &BackendName| !content.kept.contains_key(name);
+        let (published, catalog) = (self.published_now(), self.catalog());
+        let workflows = published.workflows().map(|tool| tool.name.as_str());
+        let doubted: BTreeSet<BackendName> = workflows
+            .flat_map(|name| awaited(&published, &catalog, name))
+            .collect();
+        let is_wanted =
+            |name: &BackendName| !content.kept.contains_key(name) || doubted.contains(name);
         let patience = self.inner.first_list_wait;
-        content.backends.settle_some(patience, is_unknown).await;
+        content.backends.settle_some(patience, is_wanted).await;
         self.published_now()
     }
 

@@ -1,7 +1,7 @@
 //! Files that are edited while `serve` serves them.
 
 use crate::http;
-use crate::support::{Running, onecall, root, serve, until};
+use crate::support::{Running, onecall, program, root, serve, until};
 use serde_json::{Value, json};
 
 fn greeting(url: &str) -> String {
@@ -93,4 +93,37 @@ fn over_stdio_what_is_withheld_is_named_from_the_start() {
         let text = std::fs::read_to_string(at("log")).unwrap();
         text.contains("withheld  say: ").then_some(())
     });
+}
+
+#[test]
+fn what_does_not_fit_is_told_at_every_start_and_only_then_is_a_known_backend_started() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let starts = home.join("starts");
+    let script = format!("echo s >> {}; exec {} demo", starts.display(), program());
+    let backend = json!({ "command": "sh", "args": ["-c", script] });
+    let files = |tool: &str| {
+        let config = json!({ "backends": { "demo": backend }, "workflows": ["a.workflow.yaml"] });
+        std::fs::write(home.join("onecall.yaml"), config.to_string()).unwrap();
+        let text =
+            format!("workflow: a\nsteps: {{ a: {{ tool: demo.{tool}, with: {{ text: a }} }} }}\n");
+        std::fs::write(home.join("a.workflow.yaml"), text).unwrap();
+    };
+    let file = home.join("onecall.yaml").display().to_string();
+    let started = || std::fs::read_to_string(&starts).map_or(0, |text| text.lines().count());
+    let printed = || {
+        let (mut serving, url) = serve(home, &[&file]);
+        serving.line(|line| line.contains("mcpServers"));
+        serving.terminate();
+        assert_eq!(serving.wait(), Some(0), "{url}");
+    };
+    files("echo");
+    printed();
+    assert_eq!(started(), 1, "to learn its tools");
+    printed();
+    assert_eq!(started(), 1, "they are known");
+    files("ech");
+    let serving = Running::start(onecall(home, &["serve", &file, "--port", "0"]));
+    serving.line(|line| line.starts_with("withheld  a  (from ") && line.contains("demo.ech"));
+    assert_eq!(started(), 2);
 }

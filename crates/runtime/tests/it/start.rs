@@ -117,6 +117,20 @@ async fn a_backend_that_is_known_is_connected_when_it_is_needed() {
     assert!(matches!(added, Reply::Passed(_)), "{added:?}");
     assert_eq!(connects(&second), 1);
     second.shutdown(Duration::ZERO).await;
+
+    let third = on(&store, &sum(&url).replace("math.add", "math.gone")).await;
+    let reason = third
+        .known()
+        .await
+        .withheld_reason("sum")
+        .map(str::to_owned);
+    assert!(reason.is_some_and(|reason| reason.contains("math.gone")));
+    assert_eq!(
+        connects(&third),
+        1,
+        "what it was said not to have, it may have now"
+    );
+    third.shutdown(Duration::ZERO).await;
 }
 
 #[tokio::test]

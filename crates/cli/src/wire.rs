@@ -439,7 +439,8 @@ fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
         return Ok(store.to_owned());
     }
     let folder = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    let home = || home.map(|home| PathBuf::from(home).join(".local/state"));
     match folder.filter(|folder| folder.is_absolute()).or_else(home) {
         Some(folder) => Ok(folder.join("onecall").join("onecall.db")),
         None => bail!("no home folder is known; give --store FILE or --ephemeral"),

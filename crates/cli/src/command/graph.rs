@@ -34,7 +34,14 @@ pub(crate) fn run(args: &GraphArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     match &args.workflow {
-        Some(name) => print::err(format!("error: no workflow is named `{name}`")),
+        Some(name) => {
+            print::err(format!("error: no workflow is named `{name}`"));
+            let names = settings.workflows().map(|own| own.name.as_str());
+            let names: Vec<&str> = names.collect();
+            if !names.is_empty() {
+                print::err(format!("  = help: there are: {}", names.join(", ")));
+            }
+        }
         None => print::err("error: the path holds no workflow"),
     }
     Ok(Exit::NothingSelected)

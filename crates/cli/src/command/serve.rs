@@ -6,7 +6,7 @@ use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
 use crate::wire::Loaded;
 use crate::{access, demo_files, print, reload, signals, wire, withheld};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use onecall_config::settings::{Server, Settings};
 use onecall_gateway::{
     Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
@@ -14,7 +14,7 @@ use onecall_gateway::{
 };
 use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Until here whoever comes is told that the server leaves.
     let leaving = match served {
         Err(ServeError::Bind { address, cause }) => return Err(bind_failed(address, &cause)),
-        served => served.context("the server stopped")?,
+        served => served?,
     };
     drop(leaving);
     tracing::info!("the server has stopped");
@@ -116,6 +116,12 @@ impl Serving<'_> {
         } = self;
         let version = env!("CARGO_PKG_VERSION").to_owned();
         if let ([only], true) = (mounts, args.stdio) {
+            if std::io::stdin().is_terminal() {
+                print::err(
+                    "waiting for an MCP client on standard input, which starts this itself; \
+                     `onecall connect CLIENT PATH` enters it, Ctrl-C ends this",
+                );
+            }
             let mut options = StdioOptions::new(version);
             wire::limit_stdio(&mut options, settings);
             options.store_flag = wire::store_flag(&args.store, settings);

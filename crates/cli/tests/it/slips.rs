@@ -289,3 +289,36 @@ fn whoever_interrupts_is_told_what_became_of_it() {
     let told = "interrupted: `demo_slow` was told to stop, and may have acted";
     passed.exp_string(told).unwrap();
 }
+
+#[test]
+fn codes_and_workflows_are_found_by_less_or_told() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    for code in ["WF101", "wf101", "101"] {
+        let ran = told(home, &["explain", code], 0, &[]);
+        assert!(ran.out.starts_with("# WF101: "), "{ran:?}");
+    }
+    told(home, &["explain", "WF9"], 4, &["such as `WF101`"]);
+    let hello = hello();
+    let parts = [
+        "no workflow is named `gret`",
+        "there are: greet, side_by_side",
+    ];
+    told(home, &["graph", &hello, "gret"], 4, &parts);
+    let mut homeless = onecall(home, &["runs", "list"]);
+    homeless
+        .env_remove("XDG_STATE_HOME")
+        .env("HOME", "")
+        .current_dir(home);
+    let ran = Ran::from(homeless.output().unwrap());
+    assert!(ran.err.contains("no home folder is known"), "{ran:?}");
+}
+
+#[test]
+fn a_person_who_serves_over_stdio_is_told_who_is_awaited() {
+    let home = tempfile::tempdir().unwrap();
+    let mut session = at_a_terminal(home.path(), &["serve", "--demo", "--stdio", "--ephemeral"]);
+    session
+        .exp_string("waiting for an MCP client on standard input")
+        .unwrap();
+}

@@ -188,6 +188,20 @@ fn an_answer_that_does_not_fit_is_refused_before_it_is_kept() {
 }
 
 #[test]
+fn whoever_watches_a_run_that_nobody_drives_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let hello = hello();
+    told(home, &["call", &hello, "greet"], 0, &[]);
+    let words = ["runs", "retry", "last", "--from", "hello", "--yes"];
+    told(home, &words, 0, &[]);
+    let mut watching = at_a_terminal(home, &["runs", "watch", "last"]);
+    watching.exp_string("no server drives run r").unwrap();
+    watching.send_control('c').unwrap();
+    watching.exp_eof().unwrap();
+}
+
+#[test]
 fn the_doctor_looks_at_the_file_of_the_folder() {
     let home = tempfile::tempdir().unwrap();
     let at = |folder: &Path| {

@@ -211,7 +211,7 @@ fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
 }
 
 /// The backends that the run was bound to, and how each is reached: `demo: http http://127.0.0.1:5690/mcp`.
-fn backends(stored: &StoredRun) -> Option<String> {
+pub(super) fn backends(stored: &StoredRun) -> Option<String> {
     let plan = read_plan(&stored.plan).ok()?;
     let named = plan.backends.iter();
     let named: Vec<String> = named.map(|(name, how)| format!("{name}: {how}")).collect();

@@ -1,5 +1,6 @@
 //! `runs watch`: follows a run in the store, whichever process drives it.
 
+use super::answer::backends;
 use super::{find, open};
 use crate::args::OneRunArgs;
 use crate::exit::Exit;
@@ -7,6 +8,7 @@ use crate::progress::Progress;
 use crate::{print, signals};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
+use onecall_runtime::now;
 use onecall_runtime::runs::{Seen, names_of};
 use onecall_runtime::sensitive::masked;
 use onecall_runtime::tend::fold;
@@ -16,12 +18,16 @@ use std::time::Duration;
 /// How often the store is looked at; the run may be driven by a process we cannot hear from.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// After so many looks at a run that does not end it is asked whether anybody drives it.
+const LOOKS_ALONE: u32 = 8;
+
 pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
     let run = find(&*journal, &args.run).await?;
     let stop = signals::stop_on_signals();
     let mut progress = None;
     let mut shown = 0;
+    let mut looks = 0;
     loop {
         let Some(stored) = journal.load(&run).await? else {
             bail!("run `{run}` is gone");
@@ -39,6 +45,14 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
             }));
         }
         match stored.summary.phase {
+            Phase::Running if looks == LOOKS_ALONE => {
+                if journal.claimable(now()).await?.contains(&run) {
+                    let with = backends(&stored).unwrap_or_default();
+                    print::err(format!(
+                        "no server drives run {run}; it goes on once one is started (`onecall serve`) with its backends, {with}"
+                    ));
+                }
+            }
             Phase::Running => {}
             Phase::Waiting | Phase::Held => return Ok(Exit::Waiting),
             Phase::Completed => return Ok(Exit::Ok),
@@ -51,6 +65,7 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
                 return Ok(Exit::Failed);
             }
         }
+        looks += 1;
         tokio::select! {
             () = stop.cancelled() => return Ok(Exit::Interrupted),
             () = tokio::time::sleep(LOOK) => {}

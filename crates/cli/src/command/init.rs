@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const CONFIGURATION: &str = "onecall.yaml";
+/// A list of servers that belongs to no client in particular.
+const OPEN: &str = "mcp.json";
 const WORKFLOW: &str = "workflows/first.workflow.yaml";
 
 /// How long backends may take to connect and tell their tools; a package may be fetched first.
@@ -32,7 +34,7 @@ pub(crate) struct InitArgs {
     /// The folder to set up, or the file to take servers from
     #[arg(default_value = ".", value_name = "FOLDER|FILE")]
     folder: PathBuf,
-    /// A file with `mcpServers` or `servers` [default: the first that a desktop client keeps here or at home]
+    /// A file with `mcpServers` or `servers` [default: `mcp.json` here, else the first that a desktop client keeps here or at home]
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Replace files that are there already
@@ -124,9 +126,14 @@ fn find(args: &InitArgs) -> anyhow::Result<Option<Found>> {
         }
         return Ok(Some(found));
     }
-    let files = clients::existing(&args.folder, &Folders::of_this_user());
+    let of_clients = clients::existing(&args.folder, &Folders::of_this_user());
+    let of_clients = of_clients.into_iter();
+    // One that lies open in the folder was put there for its tools.
+    let open = Some(args.folder.join(OPEN)).filter(|path| path.is_file());
+    let files = open.into_iter().map(|path| (OPEN, path));
+    let files = files.chain(of_clients.map(|(client, path)| (client.title(), path)));
     let mut found = None;
-    for (client, path) in files {
+    for (title, path) in files {
         let read = Found::read(&path, &folder)?;
         if read.len() == 0 {
             continue;
@@ -134,8 +141,7 @@ fn find(args: &InitArgs) -> anyhow::Result<Option<Found>> {
         match &found {
             None => found = Some(read),
             Some(_) => print::err(format!(
-                "{} lists servers too: --from {}",
-                client.title(),
+                "{title} lists servers too: --from {}",
                 path.display()
             )),
         }

@@ -97,8 +97,8 @@ fn a_token_is_named_and_goes_with_a_url() {
     for (words, code, text) in [
         (
             ["tools", url, "--token-env", "NO_SUCH_TOKEN"],
-            1,
-            "`NO_SUCH_TOKEN` is not set",
+            2,
+            "`NO_SUCH_TOKEN`, which is not set",
         ),
         (
             ["tools", url, "--token-env", "ab-cd"],

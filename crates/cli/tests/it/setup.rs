@@ -169,6 +169,7 @@ fn the_files_of_every_client_give_a_first_workflow() {
     let demo = serde_json::json!({ "command": program(), "args": ["demo"] });
     for (file, key) in [
         ("claude_desktop_config.json", "mcpServers"),
+        ("mcp.json", "mcpServers"),
         (".claude.json", "mcpServers"),
         (".cursor/mcp.json", "mcpServers"),
         (".vscode/mcp.json", "servers"),
@@ -183,6 +184,20 @@ fn the_files_of_every_client_give_a_first_workflow() {
         assert!(made.err.contains("1 backend from"), "{file}: {}", made.err);
         assert_tried(home.path(), &made);
     }
+}
+
+#[test]
+fn a_list_that_lies_in_the_folder_is_found() {
+    let home = tempfile::tempdir().unwrap();
+    let entry = serde_json::json!({ "type": "stdio", "command": program(), "args": ["demo"], "envFile": ".env" });
+    let servers = serde_json::json!({ "mcpServers": { "mine": entry } });
+    written(home.path(), "mcp.json", &servers);
+    let made = at(home.path(), &["init"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.err.contains("1 backend from `./mcp.json`"), "{made:?}");
+    let told = "set what `mine` needs of `.env` (`envFile`), which is not read here";
+    assert!(made.err.contains(told), "{made:?}");
+    assert_tried(home.path(), &made);
 }
 
 /// The line that says what to try is true.

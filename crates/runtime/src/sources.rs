@@ -251,5 +251,7 @@ pub fn is_url_without_scheme(path: &Path) -> bool {
 
 fn is_document(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
+    let is_named = extension.is_some_and(|own| matches!(own, "yaml" | "yml" | "json"));
+    // Pipes and sockets are read only where they are named: nobody may ever write to them.
+    is_named && std::fs::metadata(path).map_or(true, |found| found.is_file())
 }

@@ -473,7 +473,10 @@ pub(crate) async fn refused(response: Response<Streaming>) -> RequestError {
 fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> RequestError {
     let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    let told = format!("HTTP status {status}: {text}");
+    let told = match text.trim() {
+        "" => format!("HTTP status {status}"),
+        text => format!("HTTP status {status}: {text}"),
+    };
     match status.as_u16() {
         401 | 403 => RequestError::Denied(status.as_u16()),
         // It has acted and tells where the outcome is, or it gave up waiting and the request may be at work behind it.
@@ -546,4 +549,24 @@ impl Drop for CancelGuard<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_told_with_its_body_where_there_is_one() {
+        for (body, told) in [
+            ("", "HTTP status 404 Not Found"),
+            ("\r\n", "HTTP status 404 Not Found"),
+            ("no such\n", "HTTP status 404 Not Found: no such"),
+        ] {
+            let refused = refusal(StatusCode::NOT_FOUND, None, body.as_bytes());
+            let RequestError::NotSent(text) = refused else {
+                panic!("{refused:?}")
+            };
+            assert_eq!(text, told);
+        }
+    }
 }

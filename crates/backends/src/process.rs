@@ -1,5 +1,6 @@
 //! A backend as a child process: started, watched, ended politely. Speaks through a `link`.
 
+use std::io::ErrorKind;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,6 +86,14 @@ fn unstarted(options: &StdioOptions, error: &std::io::Error) -> String {
     match &options.cwd {
         Some(folder) if !folder.is_dir() => {
             format!("its folder `{}` is not there", folder.display())
+        }
+        Some(_) | None if error.kind() == ErrorKind::NotFound => {
+            let next = if options.command.contains('/') {
+                "is this the right path?"
+            } else {
+                "is it installed, and on the PATH of this process?"
+            };
+            format!("{error}; {next}")
         }
         Some(_) | None => error.to_string(),
     }

@@ -16,6 +16,21 @@ impl TokenArgs {
         self.variable.as_deref()
     }
 
+    /// What to do where a server that was asked by its URL said this.
+    pub(crate) fn help(&self, said: &str) -> Option<String> {
+        let wants = ["HTTP status 401", "bearer token"];
+        if !wants.iter().any(|words| said.contains(words)) {
+            return None;
+        }
+        Some(match self.variable() {
+            Some(name) => format!("the server does not take the token that `{name}` holds"),
+            None => {
+                "`--token-env NAME` shows the server the bearer token that the variable NAME holds"
+                    .to_owned()
+            }
+        })
+    }
+
     /// The variable must hold something where its token is shown from here.
     pub(crate) fn refuse_unset(&self) -> anyhow::Result<()> {
         match self.variable() {

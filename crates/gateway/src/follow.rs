@@ -16,6 +16,7 @@ use onecall_runtime::calls::Moved;
 use onecall_runtime::questions::{Answered, Follower};
 use onecall_runtime::result;
 use onecall_runtime::runs::{Asked, Standing};
+use onecall_runtime::sample::sample;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -211,7 +212,8 @@ pub(crate) fn how_to_answer(
         format!("at {base}/answer/{token}")
     });
     let flag = shared.store_flag.as_ref();
-    let command = flag.map(|flag| format!("with `onecall runs answer {run} {step}{flag}`"));
+    let fields = sample(question.schema.as_deref());
+    let command = flag.map(|flag| format!("with `onecall runs answer {run} {step}{fields}{flag}`"));
     let ways: Vec<String> = link.into_iter().chain(command).collect();
     if !ways.is_empty() {
         let _ = write!(text, " A person answers {}.", ways.join(" or "));

@@ -25,6 +25,7 @@ pub mod retry;
 pub mod rounds;
 pub mod runs;
 pub mod runtime;
+pub mod sample;
 pub mod saved;
 pub mod sensitive;
 pub mod sources;

@@ -37,6 +37,9 @@ async fn show(runtime: &Runtime, args: &ToolsArgs, is_elsewhere: bool) -> anyhow
     let missing: Vec<String> = saved.missing(runtime);
     for reason in &missing {
         print::err(format!("error: {reason}"));
+        if let Some(help) = args.token.help(reason).filter(|_| is_elsewhere) {
+            print::err(format!("  = help: {help}"));
+        }
     }
     let exit = if missing.is_empty() {
         Exit::Ok

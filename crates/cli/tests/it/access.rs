@@ -80,6 +80,10 @@ fn callers_of_the_list_are_let_in_and_nobody_else() {
         let refused = ran(home.path(), words);
         assert_eq!(refused.code, Some(3), "{refused:?}");
         assert!(refused.err.contains("wants a bearer token"), "{refused:?}");
+        assert!(
+            refused.err.contains("help: `--token-env NAME`"),
+            "{refused:?}"
+        );
     }
 
     std::fs::remove_file(home.path().join("bob.token")).unwrap();

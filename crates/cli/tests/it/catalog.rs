@@ -77,6 +77,12 @@ fn backends_are_shown_with_state_and_numbers() {
         shown.out.contains("demo: cannot start `no-such-program`"),
         "{shown:?}"
     );
+    assert!(
+        shown
+            .out
+            .contains("is it installed, and on the PATH of this process?"),
+        "{shown:?}"
+    );
 }
 
 #[test]

@@ -225,7 +225,7 @@ async fn a_question_nobody_can_be_asked_leaves_a_handle() {
     let run = error["run_id"].as_str().unwrap();
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(
-        text.contains(&format!("onecall runs answer {run} sure")),
+        text.contains(&format!("onecall runs answer {run} sure name=…")),
         "{text}"
     );
     world.end().await;

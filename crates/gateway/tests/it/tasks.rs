@@ -72,7 +72,7 @@ async fn a_task_asks_is_answered_and_can_be_cancelled() {
             world.address
         );
         assert!(text.contains(&link), "{text}");
-        let command = format!("or with `onecall runs answer {id} sure`.");
+        let command = format!("or with `onecall runs answer {id} sure name=…`.");
         assert!(text.contains(&command), "{text}");
     }
     let asking = task(&mut client, &id).await;

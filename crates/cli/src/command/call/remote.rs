@@ -8,6 +8,7 @@ use super::raw;
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
 use crate::limits::RESULT_WAIT_SECONDS;
+use crate::token::TokenArgs;
 use crate::{print, values, waiting, wire};
 use onecall_gateway::RESULT_TOOL;
 use onecall_mcp::{code, meta};
@@ -48,6 +49,7 @@ pub(super) async fn run(
             runtime: &runtime,
             published: &published,
             url,
+            token: &args.token,
         };
         server.call(request, given).await
     };
@@ -78,6 +80,7 @@ struct Elsewhere<'a> {
     runtime: &'a Runtime,
     published: &'a Published,
     url: &'a str,
+    token: &'a TokenArgs,
 }
 
 impl Elsewhere<'_> {
@@ -112,8 +115,15 @@ impl Elsewhere<'_> {
         {
             return Ok(super::unknown(self.runtime, self.published, &tool));
         }
+        let help = match &reply {
+            Reply::Result(result) => self.token.help(&result.to_string()),
+            Reply::Rpc(error) => self.token.help(&error.message),
+            _ => None,
+        };
         let exit = pass::told(reply, &format!("`{}`", self.url), &given)?;
-        if exit == Exit::Unreachable && !self.url.trim_end_matches('/').ends_with("/mcp") {
+        if let Some(help) = help {
+            print::err(format!("  = help: {help}"));
+        } else if exit == Exit::Unreachable && !self.url.trim_end_matches('/').ends_with("/mcp") {
             let url = self.url.trim_end_matches('/');
             print::err(format!("  = help: servers are mostly found at `{url}/mcp`"));
         }

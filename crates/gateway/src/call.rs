@@ -3,7 +3,7 @@
 
 use crate::answer::Answer;
 use crate::auth::Principal;
-use crate::follow::{Terms, follow};
+use crate::follow::{Terms, follow, goes_on};
 use crate::interrupt::{Interrupt, Watch};
 use crate::limits::{CLIENT_KEY_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX};
 use crate::logging::Level;
@@ -14,7 +14,7 @@ use onecall_engine::identity::RunId;
 use onecall_mcp::{Era, RpcError, code, meta, method};
 use onecall_runtime::calls::{CallerToken, Reply, Request, Takes};
 use onecall_runtime::publish::PublishedWorkflow;
-use onecall_runtime::questions::Follower;
+use onecall_runtime::questions::{AnswerError, Follower};
 use onecall_workflow::policy::OnDisconnect;
 use rmcp::model::ProgressToken;
 use rmcp::service::{Peer, RoleServer};
@@ -134,12 +134,24 @@ async fn answered(
     let answers = ask::answers(&state, responses)?;
     let run = RunId::new(state.run);
     shared.runtime.lend(&run, caller.token.as_ref());
-    for given in answers {
-        let answered = shared.runtime.answer(&run, given).await;
-        answered.map_err(|error| ask::refused(&error))?;
+    // Together, since each may have to wait for its effect.
+    let given = answers
+        .into_iter()
+        .map(|given| shared.runtime.answer(&run, given));
+    let mut is_slow = false;
+    for answered in futures::future::join_all(given).await {
+        match answered {
+            Ok(_) => {}
+            // It is stored, and whoever drives the run takes it up.
+            Err(AnswerError::Slow) => is_slow = true,
+            Err(error) => return Err(ask::refused(&error)),
+        }
     }
     let attached = shared.runtime.attach(&run).await;
     let follower = attached.map_err(|error| RpcError::invalid_params(error.to_string()))?;
+    if is_slow {
+        return goes_on(shared, &follower, caller, terms).await;
+    }
     follow(shared, follower, caller, terms).await
 }
 

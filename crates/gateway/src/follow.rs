@@ -88,6 +88,21 @@ pub(crate) async fn follow(
     }
 }
 
+/// The answer for a run that goes on without its caller: a task for those who take them, else a handle.
+pub(crate) async fn goes_on(
+    shared: &Shared,
+    follower: &Follower,
+    caller: &Caller,
+    terms: &Terms,
+) -> Result<Value, RpcError> {
+    if terms.may_be_task && caller.takes_tasks {
+        return tasks::created(shared, &follower.run, caller).await;
+    }
+    // Its end is kept for whoever comes back, also where it has come in this very moment.
+    let _ = follower.come_back();
+    Ok(running(follower, terms))
+}
+
 /// The answer for a run that only a person can move on; `None` when one just did.
 async fn at_rest(
     shared: &Shared,

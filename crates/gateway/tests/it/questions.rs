@@ -102,6 +102,32 @@ async fn a_question_outlives_the_process_that_asked_it() {
 }
 
 #[tokio::test]
+async fn an_answer_that_its_run_has_not_taken_up_yet_gives_a_handle() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let state = asked(&mut Http::new(first.address)).await;
+    first.end().await;
+    let world = World::aside_on(&store).await;
+    let mut client = Http::new(world.address);
+    tokio::time::pause();
+    let given = answer(&state, &accept("Ada"));
+    let pending = client.modern_result("tools/call", given).await;
+    tokio::time::resume();
+    let error = &pending["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "pending.running", "{pending}");
+    let run = error["run_id"].as_str().unwrap();
+    world.end().await;
+    // Whoever drives the run takes the answer up.
+    let world = World::start_on(&store).await;
+    let fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run } });
+    let mut client = Http::new(world.address);
+    world.newest_comes_to("approve", Phase::Completed).await;
+    let result = client.modern_result("tools/call", fetch).await;
+    assert_eq!(result["structuredContent"]["content"]["name"], "Ada");
+    world.end().await;
+}
+
+#[tokio::test]
 async fn states_and_answers_that_are_wrong_are_refused() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

@@ -187,6 +187,11 @@ async fn runtime_on(store: &MemoryStore) -> Runtime {
 }
 
 async fn started(server: Server, store: &MemoryStore) -> Runtime {
+    started_to(true, server, store).await
+}
+
+/// `resumes`: it takes up what others have left in the store.
+async fn started_to(resumes: bool, server: Server, store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
     let options = Options {
         server,
@@ -196,7 +201,7 @@ async fn started(server: Server, store: &MemoryStore) -> Runtime {
         first_list_wait: PATIENCE,
         this_program: None,
         child_env: Vec::new(),
-        resumes: true,
+        resumes,
     };
     let runtime = Runtime::start(options).await.unwrap();
     runtime.settled().await;
@@ -245,6 +250,11 @@ impl World {
     /// One of several on the same store.
     pub(crate) async fn start_on(store: &MemoryStore) -> Self {
         Self::serve(runtime_on(store).await, |_| {}).await
+    }
+
+    /// One of several on the same store, which leaves the runs of the others alone.
+    pub(crate) async fn aside_on(store: &MemoryStore) -> Self {
+        Self::serve(started_to(false, server(), store).await, |_| {}).await
     }
 
     /// A gateway that asks its callers who they are.

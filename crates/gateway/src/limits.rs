@@ -85,7 +85,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
 /// How long a call waits for its run before it becomes a task of a client that takes tasks.
 pub(crate) const TASK_AFTER: Duration = Duration::from_millis(500);
 
-/// How long a task is promised to be found.
+/// How long a task is promised to be found after its run has ended.
 pub(crate) const TASK_TTL: Duration = Duration::from_hours(1);
 
 /// How often a client should look at a task.

@@ -99,11 +99,15 @@ fn fields(summary: &Summary, (status, beside): Status) -> Map<String, Value> {
     let mut task = Map::new();
     let millis =
         |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    // A run that goes on is never removed, and may wait for a person for as long as its workflow says.
+    let lasted = summary.updated.since(summary.created);
+    let ended = summary.phase.is_ended();
+    let ttl = ended.then(|| millis(lasted.saturating_add(TASK_TTL)));
     let rows = [
         ("taskId", Value::from(summary.id.as_str())),
         ("createdAt", Value::from(summary.created.to_rfc3339())),
         ("lastUpdatedAt", Value::from(summary.updated.to_rfc3339())),
-        ("ttlMs", Value::from(millis(TASK_TTL))),
+        ("ttlMs", ttl.map_or(Value::Null, Value::from)),
         ("pollIntervalMs", Value::from(millis(TASK_POLL))),
     ];
     task.extend(rows.map(|(key, value)| (key.to_owned(), value)));

@@ -43,12 +43,16 @@ async fn what_lasts_becomes_a_task_and_its_result_is_found() {
     let created = client.modern_result("tools/call", slow).await;
     assert_eq!(created["resultType"], "task");
     assert_eq!(created["status"], "working");
-    assert!(created["ttlMs"].is_u64() && created["pollIntervalMs"].is_u64());
+    // It is kept for as long as it goes on.
+    assert!(created["ttlMs"].is_null() && created["pollIntervalMs"].is_u64());
     assert!(created.get("result").is_none() && created.get("requestState").is_none());
     let id = created["taskId"].as_str().unwrap();
     let task = ended(&mut client, id).await;
     assert_eq!(task["status"], "completed");
     assert_eq!(task["resultType"], "complete");
+    // An hour from its end, which came more than a second after its beginning.
+    let ttl = task["ttlMs"].as_u64().unwrap();
+    assert!(ttl > 3_601_000, "{ttl}");
     assert_eq!(task["result"]["structuredContent"]["text"], "done");
     world.end().await;
 }

@@ -104,9 +104,6 @@ pub(crate) const PREVIEW_BYTES_MAX: usize = 4 * 1024;
 /// How long a sealed request state or answer link can be used.
 pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
 
-/// Limit: a sealed text, in bytes.
-pub(crate) const SEALED_BYTES_MAX: usize = 256 * 1024;
-
 /// Limit: sessions of handshake clients, unless configured.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
 

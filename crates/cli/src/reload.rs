@@ -104,9 +104,9 @@ where
 }
 
 async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
-    let summary = render::summary(&loaded.diagnostics);
+    let faults = faults(&loaded);
     let Some(settings) = loaded.sound() else {
-        return refuse(servers, &summary);
+        return refuse(servers, &faults);
     };
     let changed = fixed.changed(&settings);
     let mut fresh = settings.servers;
@@ -148,6 +148,22 @@ async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
     }
     if !fresh.is_empty() {
         print::err("the files hold more servers than before; start again to serve them");
+    }
+}
+
+/// How many faults there are, and the first error: its code, place and message.
+fn faults(loaded: &Loaded) -> String {
+    let summary = render::summary(&loaded.diagnostics);
+    let Some(first) = loaded.diagnostics.iter().find(|fault| fault.is_error()) else {
+        return summary;
+    };
+    let (code, message) = (first.code.as_str(), &first.message);
+    match first.place() {
+        Some(place) => {
+            let place = loaded.sources.describe(place);
+            format!("{summary}: {code} at {place}: {message}")
+        }
+        None => format!("{summary}: {code}: {message}"),
     }
 }
 

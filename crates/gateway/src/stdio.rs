@@ -22,13 +22,15 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server
 use rmcp::transport::Transport;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Serves over standard input and output until the input ends or `stop` is cancelled.
+/// Serves over standard input and output until the input ends or `stop` is cancelled. Returns when the input ended,
+/// if it did: the last calls are given some time after it.
 ///
 /// Boxed here, so that it is compiled here alone; see `serve_http`.
 #[inline(never)]
@@ -36,20 +38,20 @@ pub fn serve_stdio(
     runtime: Runtime,
     options: StdioOptions,
     stop: CancellationToken,
-) -> BoxFuture<'static, Result<(), ServeError>> {
+) -> BoxFuture<'static, Result<Option<Instant>, ServeError>> {
     let input = Box::new(tokio::io::stdin());
     let output = Box::new(tokio::io::stdout());
     Box::pin(serve_lines(runtime, options, stop, input, output))
 }
 
-/// Serves one client over any pair of byte streams.
+/// Serves one client over any pair of byte streams. Returns when its input ended, if it did.
 pub async fn serve_lines(
     runtime: Runtime,
     options: StdioOptions,
     stop: CancellationToken,
     input: Box<dyn AsyncRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
-) -> Result<(), ServeError> {
+) -> Result<Option<Instant>, ServeError> {
     let setup = Setup {
         connection: Connection::Stdio,
         version: &options.version,
@@ -81,6 +83,11 @@ pub async fn serve_lines(
             () = leaving => {}
         }
     });
+    let input_ended = Arc::new(OnceLock::new());
+    let input = Input {
+        stream: input,
+        ended: Arc::clone(&input_ended),
+    };
     let transport = LineTransport::start(input, output, shared.unread.clone());
     let served = serve_server_with_ct(Handler::new(shared), transport, closing).await;
     let outcome = match served {
@@ -91,7 +98,7 @@ pub async fn serve_lines(
         Err(error) => opening_failed(&error),
     };
     leaving.abort();
-    outcome
+    outcome.map(|()| input_ended.get().copied())
 }
 
 /// A client that leaves before it said anything is no fault.
@@ -103,6 +110,12 @@ fn opening_failed(error: &rmcp::service::ServerInitializeError) -> Result<(), Se
     }
 }
 
+/// What the client writes, and when it ended.
+struct Input {
+    stream: Box<dyn AsyncRead + Send + Unpin>,
+    ended: Arc<OnceLock<Instant>>,
+}
+
 struct LineTransport {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
@@ -112,11 +125,7 @@ struct LineTransport {
 }
 
 impl LineTransport {
-    fn start(
-        input: Box<dyn AsyncRead + Send + Unpin>,
-        output: Box<dyn AsyncWrite + Send + Unpin>,
-        unread: Unread,
-    ) -> Self {
+    fn start(input: Input, output: Box<dyn AsyncWrite + Send + Unpin>, unread: Unread) -> Self {
         let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
         let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
         let refusals = outgoing.clone();
@@ -169,7 +178,7 @@ impl Transport<RoleServer> for LineTransport {
 }
 
 async fn read(
-    mut input: Box<dyn AsyncRead + Send + Unpin>,
+    mut input: Input,
     received: mpsc::Sender<ClientJsonRpcMessage>,
     refusals: mpsc::Sender<Vec<u8>>,
 ) {
@@ -199,8 +208,11 @@ async fn read(
                 }
             }
         }
-        match input.read_buf(lines.space()).await {
-            Ok(0) | Err(_) => return,
+        match input.stream.read_buf(lines.space()).await {
+            Ok(0) | Err(_) => {
+                let _ = input.ended.set(Instant::now());
+                return;
+            }
             Ok(_) => {}
         }
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How long runs may go on after the first signal.
+/// How long runs may go on after the first signal, or after the end of standard input.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How long it may take to leave runs to the store and to end backends.
@@ -80,19 +80,33 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         stop,
     };
     let served = serving.serve(&threads).await;
-    leave(&mounts, told.get().map_or(GRACE, left_of)).await;
+    let input_ended = match &served {
+        Ok(Served::Stdio { input_ended }) => input_ended.as_ref(),
+        Ok(Served::Http(_)) | Err(_) => None,
+    };
+    let since = input_ended.into_iter().chain(told.get()).min();
+    leave(&mounts, since.map_or(GRACE, left_of)).await;
     // Until here whoever comes is told that the server leaves.
-    let leaving = match served {
+    let served = match served {
         Err(ServeError::Bind { address, cause }) => return Err(bind_failed(address, &cause)),
         served => served?,
     };
-    drop(leaving);
+    drop(served);
     tracing::info!("the server has stopped");
     Ok(if interrupted.load(Ordering::SeqCst) {
         Exit::Interrupted
     } else {
         Exit::Ok
     })
+}
+
+/// How serving came to its end.
+enum Served {
+    /// Whoever comes is answered while this is kept.
+    Http(#[expect(dead_code, reason = "kept until the runs are left")] Leaving),
+    Stdio {
+        input_ended: Option<Instant>,
+    },
 }
 
 /// What is served, and how.
@@ -106,7 +120,7 @@ struct Serving<'a> {
 
 impl Serving<'_> {
     /// Serves until the word to stop. Over HTTP whoever comes afterwards is answered while the result is kept.
-    async fn serve(self, threads: &Threads) -> Result<Option<Leaving>, ServeError> {
+    async fn serve(self, threads: &Threads) -> Result<Served, ServeError> {
         let Self {
             args,
             settings,
@@ -125,8 +139,8 @@ impl Serving<'_> {
             let mut options = StdioOptions::new(version);
             wire::limit_stdio(&mut options, settings);
             options.store_flag = wire::store_flag(&args.store, settings);
-            serve_stdio(only.runtime.clone(), options, stop).await?;
-            return Ok(None);
+            let input_ended = serve_stdio(only.runtime.clone(), options, stop).await?;
+            return Ok(Served::Stdio { input_ended });
         }
         let mut options = HttpOptions::new(args.host.clone(), args.port, version);
         options.allow_anonymous = args.allow_anonymous;
@@ -139,7 +153,7 @@ impl Serving<'_> {
             tokio::spawn(announce(told, place, address, origins));
         };
         let leaving = serve_http(mounts.to_vec(), options, stop, ready).await?;
-        Ok(Some(leaving))
+        Ok(Served::Http(leaving))
     }
 }
 

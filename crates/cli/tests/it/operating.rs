@@ -117,6 +117,32 @@ fn a_server_leaves_within_its_grace_time_and_says_so_meanwhile() {
 }
 
 #[test]
+fn a_server_over_stdio_leaves_within_its_grace_time_once_its_input_ends() {
+    let home = tempfile::tempdir().unwrap();
+    settle(home.path(), "");
+    let steps = "  say: {tool: demo.echo, with: {text: hi}}\n  wait: {needs: [say], tool: demo.slow, with: {ms: 60000}}\n";
+    let slow = format!("workflow: slow\nsteps:\n{steps}");
+    std::fs::write(home.path().join("slow.workflow.yaml"), slow).unwrap();
+    let file = home.path().join("onecall.yaml");
+    let words = ["serve", file.to_str().unwrap(), "--stdio", "--ephemeral"];
+    let mut server = Running::start(onecall(home.path(), &words));
+    server.write(
+        &json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
+        { "protocolVersion": "2025-11-25", "capabilities": {},
+          "clientInfo": { "name": "test", "version": "1" } } }),
+    );
+    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "workflow_slow", "arguments": {}, "_meta": { "progressToken": 1 } } }));
+    server.line(|line| line.contains("notifications/progress"));
+    let told = Instant::now();
+    drop(server.stdin.take());
+    assert_eq!(server.wait(), Some(0));
+    let lasted = told.elapsed();
+    assert!(lasted < Duration::from_secs(11), "{lasted:?}");
+}
+
+#[test]
 fn a_second_signal_ends_a_server_at_once() {
     let home = tempfile::tempdir().unwrap();
     let (mut server, url, _call) = busy(home.path());

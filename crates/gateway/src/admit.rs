@@ -6,7 +6,7 @@ use crate::answer_page;
 use crate::auth::Access;
 use crate::batch;
 use crate::direct::Direct;
-use crate::handshake::Negotiated;
+use crate::handshake::{Negotiated, is_modern};
 use crate::http::{Mount, PROBES};
 use crate::limits::{NAME_LOGGED_MAX, REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::listen::TaskIds;
@@ -317,7 +317,7 @@ pub(crate) async fn single(
             Err(error) => return busy(Some(id), &error),
         }
     }
-    if let Err((id, error)) = check_shape(&incoming, &bytes) {
+    if let Err((id, error)) = check_shape(&incoming, &parts.headers, &bytes) {
         return refuse(StatusCode::BAD_REQUEST, id, &error);
     }
     let mut negotiated = None;
@@ -369,9 +369,16 @@ pub(crate) async fn single(
 /// Whether `rmcp` can read the message, or what it is given in the message's stead.
 fn check_shape<'a>(
     incoming: &'a Incoming,
+    headers: &HeaderMap,
     bytes: &[u8],
 ) -> Result<(), (Option<&'a RequestId>, RpcError)> {
     match incoming {
+        // To a modern client it is no method at all, whatever its parameters are.
+        Incoming::Request { method, .. }
+            if typed::is_of_handshake(method) && is_modern(headers) =>
+        {
+            Ok(())
+        }
         Incoming::Request { id, method, params } if raw::is_raw(method) => {
             let meta = params.get("_meta");
             if meta.is_some_and(|meta| !meta.is_object()) {

@@ -137,7 +137,7 @@ pub(crate) async fn session(
     priming::without(response)
 }
 
-fn is_modern(headers: &HeaderMap) -> bool {
+pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
     let version = headers.get(name::PROTOCOL_VERSION);
     version.is_some_and(|version| version.as_bytes() >= Revision::MODERN.as_str().as_bytes())
 }

@@ -29,6 +29,14 @@ pub(crate) fn of_value(value: Value) -> Result<ClientJsonRpcMessage, RpcError> {
     Ok(message)
 }
 
+/// Methods that the modern era has no more.
+pub(crate) fn is_of_handshake(method: &str) -> bool {
+    matches!(
+        method,
+        method::INITIALIZE | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE
+    )
+}
+
 /// A request of a known method that is of no type has parameters that do not fit.
 fn fit(method: &str, params: Option<&Value>) -> Result<(), RpcError> {
     let params = params.unwrap_or(&Value::Null);

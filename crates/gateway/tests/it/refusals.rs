@@ -238,6 +238,26 @@ async fn methods_and_versions_that_do_not_exist_are_named() {
 }
 
 #[tokio::test]
+async fn methods_of_the_handshake_are_none_to_modern_clients() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let methods = [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ];
+    for method in methods {
+        let mut answer = client.modern(method, json!({})).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method}");
+        let response = answer.response().await;
+        assert_eq!(response["error"]["code"], -32601, "{method}: {response}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
 async fn other_machines_are_let_in_only_when_told_so() {
     let runtime = runtime().await;
     let options = HttpOptions::new("0.0.0.0", 0, "1");

@@ -84,8 +84,15 @@ struct Waiting {
 
 #[derive(Debug)]
 enum Frame {
-    Request { id: i64, text: String },
-    Other(String),
+    Request {
+        id: i64,
+        text: String,
+    },
+    Other {
+        text: String,
+        /// Dropped when nothing can overtake it any more.
+        _behind: Option<oneshot::Sender<()>>,
+    },
 }
 
 impl Link {
@@ -197,9 +204,17 @@ impl Link {
         outcome.unwrap_or_else(|_| Err(RequestError::Lost("the connection ended".to_owned())))
     }
 
+    /// Tells something. No request that is made after this has ended comes before it.
     pub(crate) async fn notify(&self, name: &str, params: &Value) {
         let text = onecall_mcp::notification(name, params).to_string();
-        let _ = self.shared.outbound.send(Frame::Other(text)).await;
+        let (behind, is_behind) = oneshot::channel();
+        let frame = Frame::Other {
+            text,
+            _behind: Some(behind),
+        };
+        if !self.shared.write_now(&frame) && self.shared.outbound.send(frame).await.is_ok() {
+            let _ = is_behind.await;
+        }
     }
 
     /// Takes back that a request was sent, for a wire that goes on with it: the flag is then its to
@@ -388,20 +403,22 @@ impl Link {
         let _ = self
             .shared
             .outbound
-            .try_send(Frame::Other(message.to_string()));
+            .try_send(Frame::other(message.to_string()));
     }
 }
 
 impl Frame {
-    fn text(&self) -> &str {
-        match self {
-            Self::Request { text, .. } | Self::Other(text) => text,
+    /// What requests may overtake.
+    fn other(text: String) -> Self {
+        Self::Other {
+            text,
+            _behind: None,
         }
     }
 
-    fn into_text(self) -> String {
+    fn text(&self) -> &str {
         match self {
-            Self::Request { text, .. } | Self::Other(text) => text,
+            Self::Request { text, .. } | Self::Other { text, .. } => text,
         }
     }
 }
@@ -421,8 +438,7 @@ impl Shared {
         })
     }
 
-    /// Writes a request without waking anybody, if the stream takes it now. Where it does not, the request is as it
-    /// was.
+    /// Writes a frame without waking anybody, if the stream takes it now. Where it does not, a request is as it was.
     fn write_now(&self, frame: &Frame) -> bool {
         let Some(idle) = self.outlet.idle() else {
             return false;
@@ -492,7 +508,7 @@ impl Drop for CancelGuard {
         if waiting.is_some_and(|waiting| waiting.sent.load(Ordering::SeqCst)) {
             let params = json!({ "requestId": self.id, "reason": "the caller no longer waits" });
             let text = onecall_mcp::notification(method::CANCELLED, &params).to_string();
-            let _ = self.shared.outbound.try_send(Frame::Other(text));
+            let _ = self.shared.outbound.try_send(Frame::other(text));
         }
     }
 }
@@ -509,8 +525,9 @@ async fn write(tap: Tap, mut queue: mpsc::Receiver<Frame>, shared: Arc<Shared>) 
             () = tap.begun() => {}
             count = queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 { return },
         }
-        let texts = batch.drain(..).filter(|frame| shared.leaves(frame));
-        tap.add(texts.map(Frame::into_text));
+        batch.retain(|frame| shared.leaves(frame));
+        tap.add(batch.iter().map(Frame::text));
+        batch.clear();
         tokio::select! {
             written = tap.written() => if let Err(error) = written {
                 let reason = format!("it takes no more input: {error}");

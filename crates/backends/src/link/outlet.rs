@@ -99,13 +99,9 @@ impl Tap {
     }
 
     /// Puts lines behind what was begun.
-    pub(super) fn add(&self, lines: impl Iterator<Item = String>) {
-        // Taken from the iterator first: it looks at things that those look at who hold the stream.
-        let lines: Vec<String> = lines.collect();
+    pub(super) fn add<'a>(&self, lines: impl Iterator<Item = &'a str>) {
         let mut stream = self.0.lock();
-        for line in &lines {
-            stream.add(line);
-        }
+        lines.for_each(|line| stream.add(line));
     }
 
     /// Waits until all that was begun is written.

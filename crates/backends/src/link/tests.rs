@@ -306,3 +306,31 @@ async fn answers_in_a_batch_are_taken() {
             .is_some_and(|ignored| ignored.starts_with("1 "))
     );
 }
+
+#[tokio::test]
+async fn a_request_never_overtakes_what_was_told_before_it() {
+    for room in [1 << 20, 7] {
+        let (near, far) = tokio::io::duplex(room);
+        let (_read, write) = tokio::io::split(near);
+        let (link, writing) = Link::new(write);
+        tokio::spawn(writing);
+        let telling = link.clone();
+        let calling = tokio::spawn(async move {
+            telling.notify(method::INITIALIZED, &json!({})).await;
+            let options = RequestOptions::default();
+            let params = json!({});
+            let params = Params::plain(&params);
+            telling.request("tools/list", params, options).await
+        });
+        let mut lines = BufReader::new(far).lines();
+        let mut heard = Vec::new();
+        for _ in 0..2 {
+            let line = lines.next_line().await.unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            heard.push(message["method"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(heard, [method::INITIALIZED, "tools/list"], "{room}");
+        link.close("it is over");
+        assert!(calling.await.unwrap().is_err());
+    }
+}

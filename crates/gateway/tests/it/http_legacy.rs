@@ -3,7 +3,7 @@
 use crate::client::Http;
 use crate::world::{World, configured};
 use onecall_engine::journal::Phase;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn every_handshake_revision_opens_a_session() {
@@ -95,6 +95,51 @@ async fn nothing_a_backend_sends_is_lost_on_any_way_through() {
         text.contains(&format!(r#""result":{sent}[1,2,3],"#)),
         "{text}"
     );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn results_of_backends_are_whole_in_batches_and_resumed_streams() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-03-26", json!({})).await;
+    let call = |id: i64, name: &str, arguments: &Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": name, "arguments": arguments } })
+    };
+    let large = "data: [\n\n\r\"".repeat(20_000);
+    let batch = json!([
+        call(11, "odd_odd", &json!({})),
+        call(12, "demo_echo", &json!({ "text": large })),
+        call(13, "odd_odd", &json!({})),
+    ]);
+    let mut answer = client.post(&client.session_headers(), &batch).await;
+    for _ in 0..3 {
+        let message = answer.next().await.unwrap();
+        match message["id"].as_i64().unwrap() {
+            12 => assert_eq!(message["result"]["content"][0]["text"], large),
+            _ => assert_eq!(message["result"]["content"][0]["type"], "hologram"),
+        }
+    }
+    assert!(answer.next().await.is_none());
+    world.end().await;
+
+    let world = World::start_with_fixture().await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "sampling": {} }))
+        .await;
+    let call = json!({ "name": "test_sampling", "arguments": { "prompt": "Say something." } });
+    let mut lost = client.legacy("tools/call", call).await;
+    let question = lost.next().await.unwrap();
+    drop(lost);
+    let mut stream = client.get_from("0/0").await;
+    assert_eq!(stream.next().await.unwrap(), question);
+    let said = json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "Something." } });
+    client.respond(&question["id"], &said).await;
+    let response = stream.next().await.unwrap();
+    assert_eq!(response["id"], client.last_id());
+    assert!(response["result"]["content"].is_array(), "{response}");
     world.end().await;
 }
 

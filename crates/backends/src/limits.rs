@@ -70,6 +70,8 @@ pub(crate) const HTTP_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const HTTP_PROBE_PATIENCE: Duration = Duration::from_secs(5);
 /// A legacy server's change stream is waited for so long at the opening.
 pub(crate) const HTTP_LISTEN_PATIENCE: Duration = Duration::from_millis(500);
+/// A server of two endpoints that leaves the end of the handshake unanswered so long is asked what there is to ask.
+pub(crate) const SSE_OPENED_PATIENCE: Duration = Duration::from_secs(1);
 /// For the end of a session.
 pub(crate) const HTTP_GOODBYE: Duration = Duration::from_secs(1);
 /// For a message that needs no answer.

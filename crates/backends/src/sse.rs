@@ -1,13 +1,14 @@
 //! The two-endpoint HTTP+SSE transport of 2024-11-05: a GET stream names the URL that takes POSTs.
 //! Deprecated, but such servers are about. Lines go through a `link`, like those of a child.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{StatusCode, Uri};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Skipped, SseDecoder, SseEvent, SseTooLong};
+use onecall_mcp::{Skipped, SseDecoder, SseEvent, SseTooLong, method};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -16,7 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::{ConnectError, RequestError};
 use crate::http::{Cause, Endpoint, Streaming, broken, refused};
-use crate::limits::OUTBOUND_MAX;
+use crate::limits::{OUTBOUND_MAX, SSE_OPENED_PATIENCE};
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
 
@@ -205,13 +206,17 @@ async fn post_lines(lines: DuplexStream, endpoint: Endpoint, link: Link, stop: C
             place = Arc::clone(&places).acquire_owned() => place,
             () = stop.cancelled() => return,
         };
+        let is_before_all = is_opened(&line);
         let (endpoint, link, stop) = (endpoint.clone(), link.clone(), stop.clone());
-        tokio::spawn(async move {
+        let posted = tokio::spawn(async move {
             // A server that leaves a message unanswered holds nothing beyond the connection.
             let posting = post(&endpoint, &link, line);
             let _ = stop.run_until_cancelled(posting).await;
             drop(place);
         });
+        if is_before_all {
+            let _ = tokio::time::timeout(SSE_OPENED_PATIENCE, posted).await;
+        }
     }
 }
 
@@ -245,6 +250,17 @@ async fn post(endpoint: &Endpoint, link: &Link, line: String) {
         // The server or our session is no more; whoever keeps this connection begins anew.
         link.close(&error.into_reason());
     }
+}
+
+/// Whether a message ends the handshake. Others go on connections of their own, where they could come before it.
+fn is_opened(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Envelope<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+    }
+    let envelope = serde_json::from_str::<Envelope<'_>>(line);
+    envelope.is_ok_and(|own| own.method == method::INITIALIZED)
 }
 
 /// The id of a request of ours; answers and notifications have none.

@@ -1,6 +1,7 @@
 //! The two-endpoint transport of 2024-11-05, by its own option and as a fall-back.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -114,6 +115,41 @@ async fn an_old_server_is_called_by_option_and_by_fall_back() {
         assert_eq!(backends.status()[0].transport, "sse");
         backends.shutdown().await;
     }
+}
+
+/// Refuses what comes before it was told that the client is ready, and takes its time over that.
+async fn strict(
+    State((streams, is_ready)): State<(Streams, Arc<AtomicBool>)>,
+    body: String,
+) -> Response {
+    let message: Value = serde_json::from_str(&body).unwrap();
+    if message["method"] == "notifications/initialized" {
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        is_ready.store(true, Ordering::SeqCst);
+    } else if message["method"] != "initialize" && !is_ready.load(Ordering::SeqCst) {
+        return (StatusCode::BAD_REQUEST, "not initialized").into_response();
+    }
+    answer(&streams, &body).into_response()
+}
+
+#[tokio::test]
+async fn nothing_is_asked_of_a_server_before_it_took_that_the_client_is_ready() {
+    let streams = Streams::default();
+    let messages = post(strict).with_state((Arc::clone(&streams), Arc::default()));
+    let router = Router::new()
+        .route("/sse", get(open))
+        .with_state(streams)
+        .route("/messages", messages);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/sse", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let _serving = AbortOnDropHandle::new(serving);
+    let backends = start(vec![sse(&url)]);
+    let said = call(&backends, "b", "do", json!({})).await.unwrap();
+    assert_eq!(said.content_map()["text"], "old");
+    backends.shutdown().await;
 }
 
 #[tokio::test]

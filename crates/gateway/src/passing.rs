@@ -83,7 +83,7 @@ pub(crate) async fn exchange(
                 return hold(shared, caller, digest, waiting).map(Answer::Ours);
             }
         };
-        may_ask(&asked, &caller.capabilities)?;
+        may_ask(&asked, caller)?;
         if caller.era == Era::Modern {
             let state = state_of(caller, digest, asked.request_state, None);
             let asking = input_required(shared, &state, asked.requests);
@@ -202,19 +202,61 @@ async fn go_on(
     }
 }
 
+/// What a client must have declared to be asked so.
+enum Needed {
+    Form,
+    Page,
+    Other(&'static str),
+}
+
+impl Needed {
+    /// `None` where no client can be asked so.
+    fn of(name: &str, params: &Value) -> Option<Self> {
+        match (name, &params["mode"]) {
+            (method::ELICIT, Value::Null) => Some(Self::Form),
+            (method::ELICIT, mode) => match mode.as_str()? {
+                "form" => Some(Self::Form),
+                "url" => Some(Self::Page),
+                _ => None,
+            },
+            (method::SAMPLE, _) => Some(Self::Other("sampling")),
+            (method::ROOTS_LIST, _) => Some(Self::Other("roots")),
+            _ => None,
+        }
+    }
+
+    fn is_declared(&self, caller: &Caller) -> bool {
+        match self {
+            Self::Form => caller.takes.forms,
+            Self::Page => caller.takes.pages,
+            Self::Other(name) => caller.capabilities.get(name).is_some(),
+        }
+    }
+
+    /// Adds it to an object of capabilities.
+    fn write(&self, capabilities: &mut Value) {
+        match self {
+            Self::Form => capabilities["elicitation"]["form"] = json!({}),
+            Self::Page => capabilities["elicitation"]["url"] = json!({}),
+            Self::Other(name) => capabilities[name] = json!({}),
+        }
+    }
+}
+
 /// A backend may ask only for what the client declared.
-fn may_ask(asked: &InputRequired, capabilities: &Value) -> Result<(), RpcError> {
-    let mut missing = Map::new();
+fn may_ask(asked: &InputRequired, caller: &Caller) -> Result<(), RpcError> {
+    let mut missing = Value::Null;
     for request in asked.requests.values() {
-        let Some(needed) = request["method"].as_str().and_then(needed) else {
+        let name = request["method"].as_str().unwrap_or_default();
+        let Some(needed) = Needed::of(name, &request["params"]) else {
             let text = "the backend asks for something that no client can give";
             return Err(RpcError::new(code::INTERNAL, text));
         };
-        if capabilities.get(needed).is_none() {
-            missing.insert(needed.to_owned(), json!({}));
+        if !needed.is_declared(caller) {
+            needed.write(&mut missing);
         }
     }
-    if missing.is_empty() {
+    if missing.is_null() {
         return Ok(());
     }
     let text = "the backend asks for something that the client does not offer";
@@ -222,25 +264,17 @@ fn may_ask(asked: &InputRequired, capabilities: &Value) -> Result<(), RpcError> 
     Err(RpcError::new(code::MISSING_CAPABILITY, text).with_data(data))
 }
 
-/// The capability that a client must have declared to be asked so.
-fn needed(name: &str) -> Option<&'static str> {
-    match name {
-        method::ELICIT => Some("elicitation"),
-        method::SAMPLE => Some("sampling"),
-        method::ROOTS_LIST => Some("roots"),
-        _ => None,
-    }
-}
-
 /// Whether the client of a call has said that it takes such a question.
 fn takes(caller: &Caller, question: &Question) -> bool {
-    if question.method == method::ELICIT {
-        return match question.params["mode"].as_str() {
-            Some("url") => caller.takes.pages,
-            _ => caller.takes.forms,
-        };
+    let needed = Needed::of(&question.method, &question.params);
+    needed.is_some_and(|needed| needed.is_declared(caller))
+}
+
+/// A page as handshake clients take it: with a name, which modern backends no longer give.
+fn named_page(name: &str, params: &mut Value) {
+    if name == method::ELICIT && params["mode"] == "url" && params["elicitationId"].is_null() {
+        params["elicitationId"] = Value::from(format!("{:032x}", rand::random::<u128>()));
     }
-    needed(&question.method).is_some_and(|needed| caller.capabilities.get(needed).is_some())
 }
 
 /// Puts a question of a legacy backend to the handshake client of its call; without an answer it is refused.
@@ -265,7 +299,9 @@ async fn put(
     let mut answers = Map::new();
     for (key, mut request) in requests {
         let name = request["method"].as_str().unwrap_or_default().to_owned();
-        let request = CustomRequest::new(name, Some(request["params"].take()));
+        let mut params = request["params"].take();
+        named_page(&name, &mut params);
+        let request = CustomRequest::new(name, Some(params));
         let asking = peer.send_request(ServerRequest::CustomRequest(request));
         let answer = tokio::select! {
             answer = asking => answer,

@@ -13,6 +13,7 @@ mod http_legacy;
 mod http_modern;
 mod large;
 mod owners;
+mod pages;
 mod passing;
 mod provider;
 mod questions;

@@ -28,6 +28,7 @@ mod observe;
 mod offers;
 mod options;
 mod page;
+mod pages;
 mod passing;
 mod priming;
 mod progress;

@@ -9,6 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
 use crate::logging::Log;
 use crate::offers;
+use crate::pages;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
 use onecall_engine::failure::Code;
@@ -48,6 +49,8 @@ pub(crate) enum Came {
     Asks(InputRequired),
     /// It asks in the middle, and only a modern client can answer.
     Waits(Held),
+    /// It wants these pages visited first.
+    Pages(Map<String, Value>),
 }
 
 /// A request on its way to a backend.
@@ -67,20 +70,31 @@ pub(crate) async fn exchange(
     let Opened {
         mut passing,
         mut held,
+        pages,
     } = opened(shared, caller, digest, carried)?;
+    if pages && let Some(refused) = pages::refused(passing.input_responses.take(), &sent)? {
+        return Ok(refused);
+    }
     for _ in 0..ROUNDS_MAX {
         let came = match (&sent, held.take()) {
-            (_, Some(name)) => go_on(shared, caller, name, passing.input_responses.take()).await?,
-            (Sent::Call(request), None) => call(shared, request, caller, passing.clone()).await?,
+            (_, Some(name)) => go_on(shared, caller, name, passing.input_responses.take()).await,
+            (Sent::Call(request), None) => call(shared, request, caller, passing.clone()).await,
             (Sent::Offer { name, params }, None) => {
-                offers::send(shared, name, params, caller, passing.clone()).await?
+                offers::send(shared, name, params, caller, passing.clone()).await
             }
         };
-        let asked = match came {
+        let asked = match came.or_else(|error| pages::wanted(error, caller))? {
             Came::Done(answer) => return Ok(answer),
             Came::Asks(asked) => asked,
             Came::Waits(waiting) => {
                 return hold(shared, caller, digest, waiting).map(Answer::Ours);
+            }
+            Came::Pages(requests) => {
+                let state = BackendState {
+                    pages: true,
+                    ..state_of(caller, digest, None, None)
+                };
+                return Ok(Answer::Ours(input_required(shared, &state, requests)));
             }
         };
         may_ask(&asked, caller)?;
@@ -101,6 +115,8 @@ struct Opened {
     passing: Passing,
     /// The call that waits for what came back.
     held: Option<u64>,
+    /// What came back says whether pages were visited.
+    pages: bool,
 }
 
 fn opened(
@@ -115,9 +131,13 @@ fn opened(
         takes: caller.takes,
         ..Passing::default()
     };
-    let mut held = None;
+    let (mut held, mut pages) = (None, false);
     if caller.era == Era::Legacy {
-        return Ok(Opened { passing, held });
+        return Ok(Opened {
+            passing,
+            held,
+            pages,
+        });
     }
     passing.input_responses = match carried.responses {
         None => None,
@@ -144,8 +164,13 @@ fn opened(
         passing.request_state = opened.state;
         passing.input_responses.get_or_insert_default();
         held = opened.held;
+        pages = opened.pages;
     }
-    Ok(Opened { passing, held })
+    Ok(Opened {
+        passing,
+        held,
+        pages,
+    })
 }
 
 fn state_of(
@@ -157,6 +182,7 @@ fn state_of(
     BackendState {
         state,
         held,
+        pages: false,
         principal: caller.principal.name().map(str::to_owned),
         expires: seal::expiry(),
         digest: digest.to_owned(),

@@ -52,6 +52,9 @@ pub(crate) struct BackendState {
     /// The call that waits at its backend, where it does.
     #[serde(default)]
     pub(crate) held: Option<u64>,
+    /// It was asked to visit pages; the request is repeated once all were accepted.
+    #[serde(default)]
+    pub(crate) pages: bool,
     pub(crate) principal: Option<String>,
     pub(crate) expires: u64,
     /// Digest of the request that is repeated.

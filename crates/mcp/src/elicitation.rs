@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::limits::FORM_PROPERTIES_MAX;
+use crate::error::{RpcError, code};
+use crate::limits::{FORM_PROPERTIES_MAX, INPUT_REQUESTS_MAX};
+use crate::method;
 
 /// How a person is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,28 @@ impl<'a> QuestionShape<'a> {
             elicitation_id: text("elicitationId"),
         }
     }
+}
+
+/// The pages that a server of 2025-11-25 wants visited before the request is made again, as input requests by key;
+/// empty where the error says no such thing.
+pub fn wanted_pages(error: &RpcError) -> Map<String, Value> {
+    let data = error
+        .data
+        .as_ref()
+        .filter(|_| error.code == code::URL_ELICITATION);
+    let wanted = data.and_then(|data| data.get("elicitations")?.as_array());
+    let pages = wanted.into_iter().flatten().filter_map(|params| {
+        let mut params = params.as_object()?.clone();
+        let mode = params.entry("mode").or_insert_with(|| Value::from("url"));
+        (mode == "url").then_some(params)
+    });
+    let requests = (1..)
+        .zip(pages.take(INPUT_REQUESTS_MAX))
+        .map(|(number, params)| {
+            let request = json!({ "method": method::ELICIT, "params": params });
+            (format!("page-{number}"), request)
+        });
+    requests.collect()
 }
 
 /// The answer object: `content` only goes with an accepted form.

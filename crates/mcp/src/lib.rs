@@ -24,7 +24,7 @@ mod uri_template;
 
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired};
 pub use content::{content_map, sole_text, text_of};
-pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form};
+pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};

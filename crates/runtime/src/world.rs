@@ -13,9 +13,8 @@ use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::world::{Asker, ToolCall, World};
-use onecall_mcp::limits::INPUT_REQUESTS_MAX;
-use onecall_mcp::{CallAnswer, RpcError, code, meta, method};
-use serde_json::{Map, Value, json};
+use onecall_mcp::{CallAnswer, RpcError, code, meta, wanted_pages};
+use serde_json::{Value, json};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -145,13 +144,7 @@ fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
 
 /// A server of 2025-11-25 that wants pages visited before the call is made again.
 fn consent(error: &RpcError) -> Option<Outcome> {
-    let wanted = error.data.as_ref()?.get("elicitations")?.as_array()?;
-    let wanted: Vec<_> = wanted.iter().take(INPUT_REQUESTS_MAX).collect();
-    let requests = (1..).zip(wanted).map(|(number, params)| {
-        let request = json!({ "method": method::ELICIT, "params": params });
-        (format!("page-{number}"), request)
-    });
-    let requests: Map<String, Value> = requests.collect();
+    let requests = wanted_pages(error);
     (!requests.is_empty()).then(|| {
         Outcome::Asks(Arc::new(Inquiry {
             requests,

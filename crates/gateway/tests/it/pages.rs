@@ -5,6 +5,8 @@ use crate::world::{World, backend_at};
 use onecall_config::settings::Server;
 use onecall_testkit::faulty::{self, Reply, Seen, answer};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -93,5 +95,91 @@ async fn a_question_reaches_no_client_that_did_not_declare_its_mode() {
     let mut client = Http::new(world.address);
     let mut refused = client.modern("tools/call", call("b_hologram", &all)).await;
     assert_eq!(refused.response().await["error"]["code"], -32603);
+    world.end().await;
+}
+
+/// A handshake backend that wants a page visited before the second call: the first is refused, whoever makes it.
+fn wants_a_page(seen: &Seen, visited: &AtomicBool) -> Reply {
+    let params = &seen.body["params"];
+    let result = match seen.body["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({ "protocolVersion": "2025-11-25",
+            "capabilities": { "tools": {}, "resources": {} },
+            "serverInfo": { "name": "b", "version": "1" } }),
+        "tools/list" => {
+            json!({ "tools": [{ "name": "do", "inputSchema": { "type": "object" } }] })
+        }
+        "resources/list" => json!({ "resources": [{ "uri": "a://b", "name": "b" }] }),
+        "tools/call" | "resources/read" if !visited.swap(true, Ordering::SeqCst) => {
+            let page = json!({ "mode": "url", "elicitationId": "e", "message": "Sign in.",
+                "url": "https://example.com/sign-in" });
+            let error = json!({ "code": -32042, "message": "sign in first",
+                "data": { "elicitations": [page] } });
+            return Reply::Json(200, Vec::new(), answer(seen, "error", error));
+        }
+        "resources/read" => json!({ "contents": [{ "uri": "a://b", "text": "read" }] }),
+        "tools/call" => json!({ "content": [], "structuredContent": params }),
+        "notifications/initialized" => return Reply::Json(202, Vec::new(), Value::Null),
+        _ => {
+            let error = json!({ "code": -32601, "message": "no" });
+            return Reply::Json(404, Vec::new(), answer(seen, "error", error));
+        }
+    };
+    Reply::Json(200, Vec::new(), answer(seen, "result", result))
+}
+
+#[tokio::test]
+async fn a_page_that_must_be_visited_first_is_asked_in_the_way_of_each_era() {
+    let visited = Arc::new(AtomicBool::new(false));
+    let seen_by = Arc::clone(&visited);
+    let backend = faulty::Server::start(move |seen| wants_a_page(seen, &seen_by)).await;
+    let world = before(&backend.url).await;
+    let pages = json!({ "elicitation": { "url": {} } });
+    let read = json!({ "uri": "a://b", "_meta": { DECLARED: pages } });
+    let mut modern = Http::new(world.address);
+    for (name, params) in [
+        ("tools/call", call("b_do", &pages)),
+        ("resources/read", read),
+    ] {
+        visited.store(false, Ordering::SeqCst);
+        let asked = modern.modern_result(name, params.clone()).await;
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let request = &asked["inputRequests"]["page-1"];
+        assert_eq!(request["method"], "elicitation/create");
+        assert_eq!(request["params"]["url"], "https://example.com/sign-in");
+        let mut again = params;
+        again["requestState"] = asked["requestState"].clone();
+        again["inputResponses"] = json!({ "page-1": { "action": "accept" } });
+        let result = modern.modern_result(name, again.clone()).await;
+        assert_eq!(result["resultType"], "complete", "{result}");
+        // The handshake era knows nothing of answers that go with a call.
+        let told = &result["structuredContent"];
+        assert!(told.get("inputResponses").is_none(), "{told}");
+        visited.store(false, Ordering::SeqCst);
+        again["inputResponses"] = json!({ "page-1": { "action": "decline" } });
+        let mut declined = modern.modern(name, again).await;
+        let declined = declined.response().await;
+        if name == "tools/call" {
+            let failure = &declined["result"]["_meta"]["dev.onecall/error"];
+            assert_eq!(failure["code"], "declined.question", "{declined}");
+        } else {
+            assert_eq!(declined["error"]["code"], -32603, "{declined}");
+        }
+        assert!(!visited.load(Ordering::SeqCst), "nothing is sent");
+    }
+    let forms = json!({ "elicitation": { "form": {} } });
+    let mut refused = modern.modern("tools/call", call("b_do", &forms)).await;
+    let error = refused.response().await["error"].clone();
+    assert_eq!(error["code"], -32021, "{error}");
+    assert_eq!(error["data"]["requiredCapabilities"], pages);
+    for (capabilities, code) in [(&pages, -32042), (&forms, -32021)] {
+        visited.store(false, Ordering::SeqCst);
+        let mut legacy = Http::new(world.address);
+        legacy.initialize("2025-11-25", capabilities.clone()).await;
+        let call = call("b_do", capabilities);
+        let error = legacy.legacy("tools/call", call).await.response().await["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        let named = error["data"]["elicitations"][0]["elicitationId"] == "e";
+        assert_eq!(named, code == -32042, "{error}");
+    }
     world.end().await;
 }

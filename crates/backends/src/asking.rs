@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use onecall_mcp::method;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::call::{Question, QuestionSink};
+use crate::pages::{PageSink, Pages};
 
 /// Where the questions of one call go.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     sink: QuestionSink,
+    /// Told of pages that are done with.
+    pages: Option<PageSink>,
     open: Arc<OpenOnes>,
 }
 
@@ -39,10 +43,18 @@ impl OpenOnes {
 }
 
 impl Asker {
-    pub(crate) fn new(sink: QuestionSink) -> Self {
+    pub(crate) fn new(sink: QuestionSink, pages: Option<PageSink>) -> Self {
         Self {
             sink,
+            pages,
             open: Arc::default(),
+        }
+    }
+
+    /// Remembers whom a question sends to a page, before the server can say anything more.
+    pub(crate) fn note(&self, method: &str, params: &Value, pages: &Pages) {
+        if let Some(sink) = self.pages.as_ref().filter(|_| method == method::ELICIT) {
+            pages.sent(params, sink);
         }
     }
 
@@ -113,7 +125,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_of_a_person_does_not_count() {
         let (sink, mut questions) = mpsc::channel(1);
-        let asker = Asker::new(sink);
+        let asker = Asker::new(sink, None);
         let second = Duration::from_secs(1);
         let work = async {
             tokio::time::sleep(second / 2).await;

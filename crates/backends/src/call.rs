@@ -8,6 +8,8 @@ use onecall_mcp::meta;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::pages::PageSink;
+
 /// Whose call it is, where a backend keeps one connection for each client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub Arc<str>);
@@ -61,6 +63,8 @@ pub struct Call {
     pub takes: Takes,
     /// Takes questions that a legacy backend asks while the call runs.
     pub asker: Option<QuestionSink>,
+    /// Told of pages that a legacy backend sent the caller to, when they are done with.
+    pub pages: Option<PageSink>,
     /// Answers to an earlier `input_required`.
     pub input_responses: Option<Map<String, Value>>,
     /// State of an earlier `input_required`, as it came.
@@ -122,6 +126,7 @@ impl Call {
             messages: None,
             takes: Takes::default(),
             asker: None,
+            pages: None,
             input_responses: None,
             request_state: None,
             caller: None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use onecall_mcp::{
     CallAnswer, Era, ParamHeader, Task, Tool, method, param_header_values, param_headers,
+    wanted_pages,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -204,6 +205,7 @@ impl Client {
             .wire
             .request(method::TOOLS_CALL, params, options)
             .await
+            .inspect_err(|error| self.note_pages(error, call))
             .map_err(unread)?;
         let answer = if is_task {
             Task::read_created(&raw).map(CallAnswer::Task)
@@ -211,6 +213,15 @@ impl Client {
             CallAnswer::from_raw(raw)
         };
         answer.map_err(RequestError::Malformed)
+    }
+
+    /// Pages that must be visited before the call is made again.
+    fn note_pages(&self, error: &RequestError, call: &Call) {
+        if let (RequestError::Rpc(error), Some(sink)) = (error, &call.pages) {
+            for request in wanted_pages(error).values() {
+                self.news().pages.sent(&request["params"], sink);
+            }
+        }
     }
 
     /// A request about a task; a legacy server asks on its stream.

@@ -348,6 +348,7 @@ impl Shared {
         });
         let shared = Arc::clone(self);
         if let Some((asker, place)) = asker {
+            asker.note(&method, &params, &self.news.pages);
             tokio::spawn(async move {
                 let answer = asker.ask(method.clone(), params).await;
                 shared.reply(&id, &method, answer).await;

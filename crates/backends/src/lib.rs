@@ -19,6 +19,7 @@ mod lists;
 mod negotiate;
 mod news;
 mod options;
+mod pages;
 mod params;
 mod pool;
 mod process;
@@ -49,6 +50,7 @@ pub use options::{
     BackendOptions, ClientInfo, Grant, HealthOptions, HttpOptions, SessionScope, StdioOptions,
     TokenOptions, TransportOptions,
 };
+pub use pages::PageSink;
 pub use pool::{Backends, Subscription};
 pub use roster::{ResourceUpdate, ToolLists};
 pub use status::{BackendState, BackendStatus, Breaker};

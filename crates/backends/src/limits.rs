@@ -89,6 +89,10 @@ pub(crate) const LIST_KEPT_MIN: Duration = Duration::from_secs(1);
 pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
 /// Limit: all pages of one list of tools, resources, templates or prompts.
 pub(crate) const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Limit: pages of one connection that people were sent to and that are not done with; the oldest are forgotten.
+pub(crate) const PAGES_MAX: usize = 256;
+/// Limit: the name that a server gives to a page.
+pub(crate) const PAGE_NAME_BYTES_MAX: usize = 1024;
 /// Limit: updates of resources that wait for a slow listener; older ones are lost to it.
 pub(crate) const UPDATES_MAX: usize = 256;
 /// A subscription is acknowledged after this time even if the server has not taken it yet.

@@ -373,6 +373,7 @@ impl Link {
             let error = RpcError::method_not_found(&name);
             return self.reply(&onecall_mcp::response_error(Some(&id), &error));
         };
+        asker.note(&name, &params, &self.shared.news.pages);
         let link = self.clone();
         tokio::spawn(async move {
             let answer = asker.ask(name, params).await;

@@ -1,4 +1,4 @@
-//! What a server tells outside of answers: lists that changed, resources that were updated. Each transport feeds
+//! What a server tells outside of answers: lists that changed, resources that were updated, pages that are done with. Each transport feeds
 //! one of these; `slot` reads it.
 
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
 use crate::limits::UPDATES_MAX;
+use crate::pages::Pages;
 
 /// How often a server has said that each of its lists changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub struct Changes {
 pub(crate) struct News {
     changes: watch::Sender<Changes>,
     updated: broadcast::Sender<Arc<str>>,
+    pub(crate) pages: Pages,
 }
 
 impl News {
@@ -29,6 +31,7 @@ impl News {
         Self {
             changes: watch::Sender::default(),
             updated: broadcast::Sender::new(UPDATES_MAX),
+            pages: Pages::default(),
         }
     }
 
@@ -43,6 +46,7 @@ impl News {
                     self.update(uri.into());
                 }
             }
+            method::ELICITATION_COMPLETE => self.pages.done(params),
             _ => {}
         }
     }

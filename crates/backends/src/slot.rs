@@ -144,7 +144,8 @@ impl Slot {
         }
         let sent = Arc::new(AtomicBool::new(false));
         let after = self.target.options.time_of(call.timeout);
-        let asker = call.asker.clone().map(Asker::new);
+        let asker = call.asker.clone();
+        let asker = asker.map(|sink| Asker::new(sink, call.pages.clone()));
         let work = async {
             let (client, _place) = self.admitted().await?;
             let since = Instant::now();

@@ -7,8 +7,10 @@ use crate::call::Caller;
 use crate::passing::{Came, Sent};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::failure::Code;
-use onecall_mcp::{Era, RpcError, code, wanted_pages};
+use onecall_mcp::{Era, RpcError, code, method, wanted_pages};
+use onecall_runtime::calls::PageSink;
 use onecall_runtime::result;
+use rmcp::model::{CustomNotification, ServerNotification};
 use serde_json::{Map, Value, json};
 
 /// What an error of a backend is to the client of its request.
@@ -61,4 +63,20 @@ pub(crate) fn refused(
         };
     }
     Ok(None)
+}
+
+/// Tells a handshake client that a page it was sent to is done with; the modern era has no such message.
+pub(crate) fn told(caller: &Caller) -> Option<PageSink> {
+    let opens_pages = caller.era == Era::Legacy && caller.takes.pages;
+    let peer = caller.peer.clone().filter(|_| opens_pages)?;
+    Some(PageSink::new(move |params| {
+        let message = CustomNotification::new(method::ELICITATION_COMPLETE, Some(params));
+        let peer = peer.clone();
+        tokio::spawn(async move {
+            // A client that has gone is told nothing.
+            let _ = peer
+                .send_notification(ServerNotification::CustomNotification(message))
+                .await;
+        });
+    }))
 }

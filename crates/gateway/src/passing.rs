@@ -406,6 +406,7 @@ async fn call(
         let level = Value::from(level.as_str());
         request.meta.insert(meta::LOG_LEVEL.to_owned(), level);
     }
+    request.passing.pages = pages::told(caller);
     let (asker, questions) = mpsc::channel(QUESTIONS_AHEAD_MAX);
     request.passing.asker = (caller.takes != Takes::default()).then_some(asker);
     let runtime = shared.runtime.clone();

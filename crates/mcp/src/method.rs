@@ -22,6 +22,8 @@ pub const COMPLETE: &str = "completion/complete";
 pub const LISTEN: &str = "subscriptions/listen";
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 pub const ELICIT: &str = "elicitation/create";
+/// 2025-11-25 only.
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 pub const SAMPLE: &str = "sampling/createMessage";
 pub const ROOTS_LIST: &str = "roots/list";
 pub const CANCELLED: &str = "notifications/cancelled";

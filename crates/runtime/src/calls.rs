@@ -10,7 +10,9 @@ use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, now};
 use futures::FutureExt as _;
 use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
-pub use onecall_backends::{CallerToken, MessageSink, Progress, Question, QuestionSink, Takes};
+pub use onecall_backends::{
+    CallerToken, MessageSink, PageSink, Progress, Question, QuestionSink, Takes,
+};
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};
 use onecall_engine::evaluate::Evaluator;
@@ -43,6 +45,8 @@ pub struct Passing {
     pub takes: Takes,
     /// Takes what a backend asks while the call is in flight.
     pub asker: Option<QuestionSink>,
+    /// Told when a page that a backend sent the client to is done with.
+    pub pages: Option<PageSink>,
     /// What the client can do for the backend, in the words of the protocol; it may be asked for nothing else.
     pub capabilities: Option<Value>,
     /// Answers to what the backend asked before, and its state.
@@ -270,6 +274,7 @@ async fn pass_through(
     call.messages = passing.messages;
     call.takes = passing.takes;
     call.asker = passing.asker;
+    call.pages = passing.pages;
     call.input_responses = passing.input_responses;
     call.request_state = passing.request_state;
     if let Some(capabilities) = passing.capabilities {

@@ -5,6 +5,7 @@ use tokio::io::{
 };
 
 use super::*;
+use crate::pages::PageSink;
 
 struct Server {
     reader: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
@@ -181,9 +182,11 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     let (link, mut server) = connect();
     let (progress, mut told) = mpsc::channel(4);
     let (asker, mut questions) = mpsc::channel(4);
+    let (done, mut pages) = mpsc::channel(4);
+    let page_sink = PageSink::new(move |params| done.try_send(params).unwrap());
     let options = RequestOptions {
         progress: Some(progress),
-        asker: Some(Asker::new(asker)),
+        asker: Some(Asker::new(asker, Some(page_sink))),
         ..RequestOptions::default()
     };
     let calling = link.clone();
@@ -201,7 +204,7 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
         .await;
     assert_eq!(told.recv().await.unwrap().total, Some(2.0));
     server
-        .send(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"m"}}"#)
+        .send(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"m","elicitationId":"e"}}"#)
         .await;
     let question = questions.recv().await.unwrap();
     assert_eq!(question.params["message"], "m");
@@ -213,6 +216,16 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     );
     server.answer(&request, "1").await;
     assert!(running.await.unwrap().is_ok());
+    // A page may be done with long after the call.
+    for page in ["other", "e"] {
+        server
+            .send(&format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{{"elicitationId":"{page}"}}}}"#
+            ))
+            .await;
+    }
+    let done = pages.recv().await.unwrap();
+    assert_eq!(done["elicitationId"], "e");
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 mod fixture;
 
 use onecall_mcp::{
-    Incoming, RequestId, RpcError, message_text, method, parse, response, response_error,
+    Incoming, RequestId, RpcError, code, message_text, method, notification, parse, response,
+    response_error,
 };
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write};
@@ -61,7 +62,7 @@ fn serve(
 }
 
 /// A handshake server whose tool `ask` asks in the middle of its call, and tells which process it is. In a hurry it does
-/// not wait for the answer.
+/// not wait for the answer. Its tool `enter` wants a page visited first, and `finish` says that the page is done with.
 fn asking() -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     let mut lines = std::io::stdin().lock().lines();
@@ -77,7 +78,26 @@ fn asking() -> Result<(), Box<dyn std::error::Error>> {
                     "serverInfo": { "name": "asking", "version": "1" } })
             }
             method::TOOLS_LIST => json!({ "tools": [
-                { "name": "ask", "inputSchema": { "type": "object" } }] }),
+                { "name": "ask", "inputSchema": { "type": "object" } },
+                { "name": "enter", "inputSchema": { "type": "object" } },
+                { "name": "finish", "inputSchema": { "type": "object" } }] }),
+            method::TOOLS_CALL if params["name"] == "enter" => {
+                let page = json!({ "mode": "url", "elicitationId": "page", "url": "https://example.com/",
+                    "message": std::process::id().to_string() });
+                let data = json!({ "elicitations": [page] });
+                let error = RpcError::new(code::URL_ELICITATION, "enter first").with_data(data);
+                write(
+                    &mut output,
+                    &message_text(&response_error(Some(&id), &error)),
+                )?;
+                continue;
+            }
+            method::TOOLS_CALL if params["name"] == "finish" => {
+                let done = json!({ "elicitationId": "page", "by": std::process::id().to_string() });
+                let done = notification(method::ELICITATION_COMPLETE, &done);
+                write(&mut output, &message_text(&done))?;
+                json!({ "content": [] })
+            }
             method::TOOLS_CALL if !can_ask => {
                 json!({ "content": [{ "type": "text", "text": "nobody can be asked" }], "isError": true })
             }

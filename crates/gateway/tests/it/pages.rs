@@ -183,3 +183,41 @@ async fn a_page_that_must_be_visited_first_is_asked_in_the_way_of_each_era() {
     }
     world.end().await;
 }
+
+#[tokio::test]
+async fn who_was_sent_to_a_page_hears_that_it_is_done_with() {
+    let world = World::start().await;
+    let pages = json!({ "elicitation": { "url": {} } });
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let mut client = Http::new(world.address);
+        client.initialize("2025-11-25", pages.clone()).await;
+        let heard = client.get().await;
+        let mut called = client
+            .legacy("tools/call", call("asking_enter", &pages))
+            .await;
+        let error = called.response().await["error"].clone();
+        let page = error["data"]["elicitations"][0].clone();
+        assert_eq!(page["elicitationId"], "page", "{error}");
+        clients.push((client, heard, page["message"].clone()));
+    }
+    // Both processes call their page the same.
+    assert_ne!(clients[0].2, clients[1].2);
+    for (client, _, _) in clients.iter_mut().rev() {
+        let finish = call("asking_finish", &pages);
+        client.legacy_result("tools/call", finish).await;
+    }
+    for (_, heard, process) in &mut clients {
+        let told = loop {
+            let message = heard.next().await.unwrap();
+            if message["method"] == "notifications/elicitation/complete" {
+                break message;
+            }
+        };
+        assert_eq!(
+            told["params"],
+            json!({ "elicitationId": "page", "by": process })
+        );
+    }
+    world.end().await;
+}

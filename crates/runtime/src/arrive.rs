@@ -92,3 +92,23 @@ pub(crate) fn unreachable_text(runtime: &Runtime) -> String {
     };
     format!("a backend this workflow needs cannot be reached yet; {reasons}")
 }
+
+/// Why nobody knows a tool whose name begins as those of one backend do; `None` where that is no question of a backend.
+pub(crate) fn silence_of(runtime: &Runtime, tool: &str) -> Option<String> {
+    if !runtime.shows_backends() {
+        return None;
+    }
+    let catalog = runtime.catalog();
+    let backend = catalog.silent_owner(tool)?;
+    let mut known = runtime.backends().into_iter();
+    let status = known.find(|status| status.name == *backend)?;
+    let reason = match status.state {
+        BackendState::Down { reason, .. } | BackendState::Silent { reason } => reason,
+        BackendState::Idle | BackendState::Connecting => "it is still connecting".to_owned(),
+        BackendState::Ready => "it has not told its tools".to_owned(),
+        BackendState::Stopped => "it was stopped".to_owned(),
+    };
+    Some(format!(
+        "`{tool}` belongs to backend `{backend}`, which is not connected: {reason}"
+    ))
+}

@@ -218,7 +218,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
         tool = published.find(&request.tool).cloned();
     }
     let Some(tool) = tool else {
-        return missing(&published, &request.tool);
+        return missing(runtime, &published, &request.tool);
     };
     match &tool.target {
         Target::Backend { backend, original } => {
@@ -233,10 +233,14 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
     }
 }
 
-/// A withheld workflow answers with its reason; anything else is unknown.
-fn missing(published: &Published, name: &str) -> Reply {
+/// A withheld workflow answers with its reason, a name that belongs to a backend that is not there with the backend's;
+/// anything else is unknown.
+fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
     match published.withheld(name) {
-        None => Reply::UnknownTool,
+        None => match arrive::silence_of(runtime, name) {
+            Some(text) => refuse(Code::TransportUnavailable, &text),
+            None => Reply::UnknownTool,
+        },
         Some(withheld) => {
             let text = format!("workflow `{name}` is withheld: {}", withheld.reason);
             Reply::Result(Arc::new(result::refused(withheld.code, text, false)))

@@ -121,6 +121,18 @@ impl Catalog {
         names.collect()
     }
 
+    /// The backend that has not told its tools and whose own name or prefix this reference begins with.
+    pub fn silent_owner(&self, reference: &str) -> Option<&BackendName> {
+        let begins = |start: &str| start.len() < reference.len() && reference.starts_with(start);
+        let owns = |backend: &&BackendName| {
+            let prefix = self.prefixes.get(*backend);
+            begins(&format!("{backend}."))
+                || prefix.is_some_and(|prefix| !prefix.is_empty() && begins(prefix))
+        };
+        let owners = self.awaited(reference).into_iter().filter(owns);
+        owners.max_by_key(|backend| backend.as_str().len())
+    }
+
     /// Whether a tool of this backend could be published under this name.
     fn may_be_of(&self, backend: &BackendName, name: &str) -> bool {
         let prefix = self.prefixes.get(backend);

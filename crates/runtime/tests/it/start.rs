@@ -180,3 +180,40 @@ async fn a_silent_backend_delays_neither_the_start_nor_the_others() {
     );
     runtime.shutdown(Duration::ZERO).await;
 }
+
+#[tokio::test]
+async fn a_tool_of_a_backend_that_is_not_there_says_so() {
+    // Nobody listens where this was.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", free.local_addr().unwrap());
+    drop(free);
+    let store = MemoryStore::new(Retention::default());
+    let priority =
+        "  conflictResolution: priority\n  conflictResolutionConfig: { priorityOrder: [math] }\n";
+    for (aggregation, told, unknown) in [
+        (
+            PREFIX,
+            vec!["math_add", "math.add"],
+            vec!["add", "mathadd", "math_", "math."],
+        ),
+        (priority, vec!["math.add"], vec!["add", "math_add"]),
+    ] {
+        let runtime = on(&store, &sum_config(&[("math", &url)], aggregation)).await;
+        for name in told {
+            let reply = runtime.call(Request::new(name, json!({}))).await;
+            let Reply::Result(result) = reply else {
+                panic!("{name}: {reply:?}");
+            };
+            let failure = &result["_meta"]["dev.onecall/error"];
+            assert_eq!(failure["code"], "transport.unavailable", "{result}");
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("backend `math`"), "{text}");
+            assert!(text.contains("not connected: "), "{text}");
+        }
+        for name in unknown {
+            let reply = runtime.call(Request::new(name, json!({}))).await;
+            assert!(matches!(reply, Reply::UnknownTool), "{name}: {reply:?}");
+        }
+        runtime.shutdown(Duration::ZERO).await;
+    }
+}

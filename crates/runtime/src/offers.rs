@@ -4,13 +4,13 @@
 use crate::runtime::Runtime;
 use crate::world::{chain, code_of};
 use onecall_backends::{
-    BackendName, CallError, Changes, ListKind, Offer, ResourceUpdate, merge_offers,
+    BackendName, CallError, Changes, ListKind, Notice, Offer, ResourceUpdate, merge_offers,
 };
 use onecall_config::settings::Expose;
 use onecall_engine::failure::Code;
 use onecall_mcp::{method, template_matches};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 
 pub use onecall_backends::{CallerId, Requester, Subscription};
@@ -51,6 +51,25 @@ impl From<CallError> for OfferError {
                 message: chain(&other),
             },
         }
+    }
+}
+
+/// What was noticed when lists were merged the last time, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Noticed {
+    last: Mutex<Vec<(ListKind, Vec<Notice>)>>,
+}
+
+impl Noticed {
+    /// Those that were not noticed the last time.
+    fn fresh(&self, kind: ListKind, notices: Vec<Notice>) -> Vec<Notice> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.iter().position(|(of, _)| *of == kind);
+        let known = known.map_or_else(Vec::new, |index| last.swap_remove(index).1);
+        let is_fresh = |notice: &&Notice| !known.contains(notice);
+        let fresh = notices.iter().filter(is_fresh).cloned().collect();
+        last.push((kind, notices));
+        fresh
     }
 }
 
@@ -150,7 +169,8 @@ impl Runtime {
         let content = self.content();
         let lists = content.backends.lists(kind, patience).await;
         let (offers, notices) = merge_offers(kind, &lists, &content.catalog_options.strategy);
-        for notice in notices {
+        // Lists are merged for every request; what is odd about them is told once.
+        for notice in content.noticed.fresh(kind, notices) {
             tracing::warn!("{notice}");
         }
         offers

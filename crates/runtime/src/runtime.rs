@@ -6,6 +6,7 @@ use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
 use crate::log::Ends;
+use crate::offers::Noticed;
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::runs::LiveRuns;
@@ -95,6 +96,8 @@ pub(crate) struct Content {
     lock: Option<Lock>,
     /// What the store had of the backends' tools.
     pub(crate) kept: Kept,
+    /// What its owner was told of resources and prompts.
+    pub(crate) noticed: Noticed,
 }
 
 impl Content {
@@ -110,6 +113,7 @@ impl Content {
             names: server.names,
             catalog_options: crate::merge::options(&server.aggregation),
             expose: server.expose,
+            noticed: Noticed::default(),
         }
     }
 }

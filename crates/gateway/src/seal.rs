@@ -217,6 +217,7 @@ mod tests {
             principal: None,
             expires: 9,
             digest: String::new(),
+            pages: false,
         };
         let sealed = sealer.seal(Purpose::BackendState, &state);
         let opened = sealer.unseal(Purpose::BackendState, &sealed);

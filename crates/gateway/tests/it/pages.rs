@@ -1,7 +1,7 @@
 //! Pages that a backend sends people to: asked of clients that can open pages, in the words of their era, and of no others.
 
 use crate::client::Http;
-use crate::world::{World, backend_at};
+use crate::world::{PATIENCE, World, backend_at};
 use onecall_config::settings::Server;
 use onecall_testkit::faulty::{self, Reply, Seen, answer};
 use serde_json::{Value, json};
@@ -208,12 +208,16 @@ async fn who_was_sent_to_a_page_hears_that_it_is_done_with() {
         client.legacy_result("tools/call", finish).await;
     }
     for (_, heard, process) in &mut clients {
-        let told = loop {
-            let message = heard.next().await.unwrap();
-            if message["method"] == "notifications/elicitation/complete" {
-                break message;
+        let telling = async {
+            loop {
+                let message = heard.next().await.unwrap();
+                if message["method"] == "notifications/elicitation/complete" {
+                    break message;
+                }
             }
         };
+        let told = tokio::time::timeout(PATIENCE, telling).await;
+        let told = told.expect("it is told in time");
         assert_eq!(
             told["params"],
             json!({ "elicitationId": "page", "by": process })

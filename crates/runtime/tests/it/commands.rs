@@ -1,6 +1,6 @@
 //! Commands that the store hands out while it cannot be used for a moment.
 
-use crate::world::{LEASE, PATIENCE, options, server};
+use crate::world::{ASKS, LEASE, PATIENCE, options, server};
 use futures::future::BoxFuture;
 use onecall_engine::event::{AnswerAction, Event};
 use onecall_engine::identity::{RunId, Timestamp};
@@ -74,15 +74,6 @@ impl Journal for Failing {
         self.store.kept(name)
     }
 }
-
-const ASKS: &str = "name: test
-compositeTools:
-  - name: ask
-    description: Asks.
-    parameters: { type: object, properties: {} }
-    steps:
-      - { id: sure, type: elicitation, message: Sure?, timeout: 24h }
-";
 
 #[tokio::test]
 async fn an_answer_outlives_a_store_that_has_no_room_for_a_moment() {

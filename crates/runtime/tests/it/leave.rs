@@ -1,6 +1,6 @@
 //! Leaving: what becomes of the runs of a process that ends.
 
-use crate::world::{LEASE, PATIENCE, options, server};
+use crate::world::{ASKS, LEASE, PATIENCE, options, server};
 use onecall_engine::journal::{Journal, Phase};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
@@ -12,17 +12,9 @@ use std::time::Duration;
 
 #[tokio::test]
 async fn nobody_waits_for_a_person_before_leaving() {
-    let text = "name: test
-compositeTools:
-  - name: ask
-    description: Asks.
-    parameters: { type: object, properties: {} }
-    steps:
-      - { id: sure, type: elicitation, message: Sure?, timeout: 24h }
-";
     let store = MemoryStore::new(Retention::default());
     let journal = Arc::new(store.open(now(), LEASE));
-    let runtime = Runtime::start(options(server(text), journal))
+    let runtime = Runtime::start(options(server(ASKS), journal))
         .await
         .unwrap();
     let reply = runtime.call(Request::new("ask", json!({}))).await;

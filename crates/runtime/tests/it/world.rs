@@ -89,6 +89,16 @@ compositeTools:
     )
 }
 
+/// A workflow that waits for a person.
+pub(crate) const ASKS: &str = "name: test
+compositeTools:
+  - name: ask
+    description: Asks.
+    parameters: { type: object, properties: {} }
+    steps:
+      - { id: sure, type: elicitation, message: Sure?, timeout: 24h }
+";
+
 /// Tools are named after their backend.
 pub(crate) const PREFIX: &str =
     "  conflictResolution: prefix\n  conflictResolutionConfig: { prefixFormat: \"{workload}_\" }\n";

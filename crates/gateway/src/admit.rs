@@ -14,7 +14,7 @@ use crate::options::HttpOptions;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
-use crate::typed;
+use crate::{typed, unread};
 use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -223,7 +223,7 @@ pub(crate) async fn message(
         return busy(None, &leaving());
     }
     if request.method() != Method::POST {
-        return next.run(request).await;
+        return unread::shown(&intake.shared.unread, next.run(request).await).await;
     }
     // A request counts as being answered until the last byte of its answer is on its way.
     let answering = intake.shared.answering.token();
@@ -289,7 +289,7 @@ async fn admitted(
     let arriving = Limited::new(body, body_bytes_max).collect();
     let bytes = match tokio::time::timeout(intake.patience, arriving).await {
         Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) => return unread(&*error, body_bytes_max),
+        Ok(Err(error)) => return broken_off(&*error, body_bytes_max),
         Err(_) => return too_slow(),
     };
     if batch::is_one(&bytes) {
@@ -359,7 +359,8 @@ pub(crate) async fn single(
     parts
         .headers
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    let mut response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    let mut response = unread::shown(&shared.unread, response).await;
     if let Some(negotiated) = negotiated {
         response.extensions_mut().insert(negotiated);
     }
@@ -412,7 +413,7 @@ fn busy(id: Option<&RequestId>, error: &RpcError) -> Response {
     response
 }
 
-fn unread(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {
+fn broken_off(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {
     if error.is::<LengthLimitError>() {
         return too_long(body_bytes_max);
     }

@@ -68,25 +68,22 @@ pub(crate) async fn call(
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
         request.meta.extend(headers);
     }
-    let digest = seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments);
-    let cancels =
-        |own: &PublishedWorkflow| own.workflow.policy.on_disconnect == OnDisconnect::Cancel;
-    let terms = Terms {
-        may_be_task: workflow.is_some_and(|own| shared.runtime.keeps(own)),
-        declares_output: workflow.is_some_and(|own| own.declares_output()),
-        cancels: workflow.is_some_and(|own| cancels(own)),
-        patience: shared.patience,
-        digest,
-    };
-    if workflow.is_none() {
+    let digest = || seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments);
+    let Some(workflow) = workflow else {
         if request.tool == result_tool::NAME && has_result_tool(shared) {
-            let (arguments, digest) = (&request.arguments, terms.digest);
+            let (arguments, digest) = (&request.arguments, digest());
             let told = result_tool::call(shared, arguments, caller, digest, &carried).await;
             return told.map(Answer::Ours);
         }
-        let sent = Sent::Call(&request);
-        return passing::exchange(shared, caller, sent, &terms.digest, carried).await;
-    }
+        return passing::exchange(shared, caller, Sent::Call(&request), carried).await;
+    };
+    let terms = Terms {
+        may_be_task: shared.runtime.keeps(workflow),
+        declares_output: workflow.declares_output(),
+        cancels: workflow.workflow.policy.on_disconnect == OnDisconnect::Cancel,
+        patience: shared.patience,
+        digest: digest(),
+    };
     if let Some(told) = carried_back(shared, &carried, caller, &terms).await {
         return told.map(Answer::Ours);
     }

@@ -8,7 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::admit::{refuse, sole};
+use crate::admit::{in_json, refuse, sole};
 use crate::auth::Principal;
 use crate::options::HttpOptions;
 use crate::priming;
@@ -91,7 +91,7 @@ pub(crate) async fn session(
     if is_modern(request.headers()) {
         // The modern era has no sessions; a session named there must not be reached either.
         request.headers_mut().remove(name::SESSION);
-        return next.run(request).await;
+        return in_json(next.run(request).await).await;
     }
     let Ok(session) = sole(request.headers(), name::SESSION).map(|own| own.map(str::to_owned))
     else {
@@ -117,7 +117,7 @@ pub(crate) async fn session(
         None => {}
     }
     let is_end = request.method() == Method::DELETE;
-    let response = next.run(request).await;
+    let response = in_json(next.run(request).await).await;
     if let Some(Negotiated(negotiated)) = response.extensions().get() {
         revision = *negotiated;
     }

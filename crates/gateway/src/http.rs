@@ -7,9 +7,9 @@ use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, connections, metrics, observe, unread};
+use crate::{answer_page, connections, metrics, observe};
 use axum::Router;
-use axum::middleware::{from_fn_with_state, map_response, map_response_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{any_service, get};
 use futures::future::BoxFuture;
 use onecall_runtime::runtime::Runtime;
@@ -217,12 +217,7 @@ fn face(
     let service = StreamableHttpService::new(move || Ok(handler.fresh()), table, config);
     let message = from_fn_with_state(intake, admit::message);
     let session = from_fn_with_state(handshakes, handshake::session);
-    let unread = shared.unread.clone();
-    let mcp = any_service(service)
-        .layer(map_response_with_state(unread, unread::shown))
-        .layer(message)
-        .layer(session)
-        .layer(map_response(admit::in_json));
+    let mcp = any_service(service).layer(message).layer(session);
     Router::new()
         .route("/status", get(observe::status))
         .route("/metrics", get(metrics::show))

@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::call::Caller;
 use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
-use crate::{large, page, seal};
+use crate::{large, page};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
@@ -87,16 +87,8 @@ async fn passed(
     caller: &Caller,
 ) -> Result<Value, RpcError> {
     let carried = Carried::take(&mut params);
-    let subject = if name == method::PROMPTS_GET {
-        "name"
-    } else {
-        "uri"
-    };
-    let subject = params[subject].as_str().unwrap_or_default().to_owned();
-    let arguments = params.get("arguments").cloned().unwrap_or_default();
-    let digest = seal::digest(name, &subject, &arguments);
     let sent = Sent::Offer { name, params };
-    let answer = exchange(shared, caller, sent, &digest, carried).await?;
+    let answer = exchange(shared, caller, sent, carried).await?;
     let mut result = answer.into_value()?;
     if name == method::RESOURCES_READ && result["resultType"] != "input_required" {
         page::hint(&mut result, 0, caller.era);

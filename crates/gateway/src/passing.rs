@@ -59,19 +59,37 @@ pub(crate) enum Sent<'a> {
     Offer { name: &'a str, params: Value },
 }
 
+impl Sent<'_> {
+    /// What ties a sealed state to this very request.
+    fn digest(&self) -> String {
+        match self {
+            Self::Call(request) => {
+                seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments)
+            }
+            Self::Offer { name, params } => {
+                let key = match *name {
+                    method::PROMPTS_GET => "name",
+                    _ => "uri",
+                };
+                let subject = params[key].as_str().unwrap_or_default();
+                seal::digest(name, subject, &params["arguments"])
+            }
+        }
+    }
+}
+
 /// Sends a request until its backend has no more to ask, or only the client can carry the question.
 pub(crate) async fn exchange(
     shared: &Shared,
     caller: &Caller,
     sent: Sent<'_>,
-    digest: &str,
     carried: Carried,
 ) -> Result<Answer, RpcError> {
     let Opened {
         mut passing,
         mut held,
         pages,
-    } = opened(shared, caller, digest, carried)?;
+    } = opened(shared, caller, &sent, carried)?;
     if pages && let Some(refused) = pages::refused(passing.input_responses.take(), &sent)? {
         return Ok(refused);
     }
@@ -87,19 +105,19 @@ pub(crate) async fn exchange(
             Came::Done(answer) => return Ok(answer),
             Came::Asks(asked) => asked,
             Came::Waits(waiting) => {
-                return hold(shared, caller, digest, waiting).map(Answer::Ours);
+                return hold(shared, caller, &sent, waiting).map(Answer::Ours);
             }
             Came::Pages(requests) => {
                 let state = BackendState {
                     pages: true,
-                    ..state_of(caller, digest, None, None)
+                    ..state_of(caller, &sent, None, None)
                 };
                 return Ok(Answer::Ours(input_required(shared, &state, requests)));
             }
         };
         may_ask(&asked, caller)?;
         if caller.era == Era::Modern {
-            let state = state_of(caller, digest, asked.request_state, None);
+            let state = state_of(caller, &sent, asked.request_state, None);
             let asking = input_required(shared, &state, asked.requests);
             return Ok(Answer::Ours(asking));
         }
@@ -122,7 +140,7 @@ struct Opened {
 fn opened(
     shared: &Shared,
     caller: &Caller,
-    digest: &str,
+    sent: &Sent<'_>,
     carried: Carried,
 ) -> Result<Opened, RpcError> {
     let refused = |reason: &str| RpcError::invalid_params(format!("`requestState` {reason}"));
@@ -158,7 +176,7 @@ fn opened(
         if opened.principal.as_deref() != caller.principal.name() {
             return Err(refused("belongs to another caller"));
         }
-        if opened.digest != digest {
+        if opened.digest != sent.digest() {
             return Err(refused("belongs to another call"));
         }
         passing.request_state = opened.state;
@@ -175,7 +193,7 @@ fn opened(
 
 fn state_of(
     caller: &Caller,
-    digest: &str,
+    sent: &Sent<'_>,
     state: Option<String>,
     held: Option<u64>,
 ) -> BackendState {
@@ -185,7 +203,7 @@ fn state_of(
         pages: false,
         principal: caller.principal.name().map(str::to_owned),
         expires: seal::expiry(),
-        digest: digest.to_owned(),
+        digest: sent.digest(),
     }
 }
 
@@ -201,13 +219,18 @@ fn input_required(shared: &Shared, state: &BackendState, requests: Map<String, V
 }
 
 /// Holds a call until its client comes back with the answer.
-fn hold(shared: &Shared, caller: &Caller, digest: &str, waiting: Held) -> Result<Value, RpcError> {
+fn hold(
+    shared: &Shared,
+    caller: &Caller,
+    sent: &Sent<'_>,
+    waiting: Held,
+) -> Result<Value, RpcError> {
     let requests = waiting.requests();
     let Some(name) = shared.held.keep(waiting) else {
         let text = "the backend asks, and too many calls wait for their clients; try again later";
         return Err(RpcError::new(code::INTERNAL, text));
     };
-    let state = state_of(caller, digest, None, Some(name));
+    let state = state_of(caller, sent, None, Some(name));
     Ok(input_required(shared, &state, requests))
 }
 

@@ -4,7 +4,6 @@
 
 use crate::priming::is_stream;
 use axum::body::{Body, HttpBody};
-use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -69,8 +68,9 @@ impl Unread {
 }
 
 /// Shows what is unread in an answer of `rmcp`, be it a message or a stream of them.
-pub(crate) async fn shown(State(unread): State<Unread>, response: Response) -> Response {
+pub(crate) async fn shown(unread: &Unread, response: Response) -> Response {
     if is_stream(&response) {
+        let unread = unread.clone();
         return response.map(|body| Body::new(Shown { body, unread }));
     }
     let is_json = |kind: &http::HeaderValue| kind.as_bytes().starts_with(b"application/json");

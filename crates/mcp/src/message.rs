@@ -161,22 +161,15 @@ fn params_of(raw: Option<&RawValue>) -> Result<Value, ShapeError> {
     }
 }
 
-/// True when brackets nest deeper than `limit`. Looks at bytes only, so it costs little beside
+/// True when brackets nest deeper than `limit`. Looks at bytes only and leaps over strings, so it costs little beside
 /// parsing and cannot overflow the stack.
 pub(crate) fn exceeds_depth(text: &str, limit: usize) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in text.bytes() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
+    let mut depth = 0_usize;
+    let mut rest = text.as_bytes();
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
         match byte {
-            b'"' => in_string = true,
+            b'"' => rest = behind_string(rest),
             b'{' | b'[' => {
                 depth += 1;
                 if depth > limit {
@@ -188,6 +181,19 @@ pub(crate) fn exceeds_depth(text: &str, limit: usize) -> bool {
         }
     }
     false
+}
+
+/// What follows the string whose inside begins here; nothing where it has no end.
+fn behind_string(mut inside: &[u8]) -> &[u8] {
+    while let Some(found) = memchr::memchr2(b'"', b'\\', inside) {
+        let skipped = match inside[found] {
+            b'"' => return &inside[found + 1..],
+            // Whatever is escaped does not end the string.
+            _ => found + 2,
+        };
+        inside = inside.get(skipped..).unwrap_or_default();
+    }
+    &[]
 }
 
 pub fn request(id: &RequestId, method: &str, params: &Value) -> Value {

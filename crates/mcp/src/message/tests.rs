@@ -121,3 +121,19 @@ fn a_batch_is_taken_apart_and_bounded() {
     let many = format!("[{}1]", "1,".repeat(BATCH_MAX));
     assert!(matches!(texts(&many), Err(ShapeError::TooMany { .. })));
 }
+
+#[test]
+fn only_brackets_outside_of_strings_count_as_depth() {
+    for (text, depth) in [
+        (r#"{"a":[1,{"b":"[[[["}]}"#, 3),
+        (r#"["\"[[[", "\\", []]"#, 2),
+        (r#"["[[[""#, 1),
+        (r#"["[\"#, 1),
+        (r#""[["#, 0),
+        ("[]][]", 1),
+        ("", 0),
+    ] {
+        assert!(!exceeds_depth(text, depth), "{text}");
+        assert!(depth == 0 || exceeds_depth(text, depth - 1), "{text}");
+    }
+}

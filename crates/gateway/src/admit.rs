@@ -508,9 +508,8 @@ pub(crate) fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'
 
 /// A refusal in plain text, as `rmcp` gives some, says the same as JSON.
 pub(crate) async fn in_json(response: Response) -> Response {
-    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
     let is_refusal = response.status().is_client_error() || response.status().is_server_error();
-    if !is_refusal || response.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+    if !is_refusal || is_json(&response) {
         return response;
     }
     let (mut parts, body) = response.into_parts();
@@ -523,6 +522,11 @@ pub(crate) async fn in_json(response: Response) -> Response {
     parts.headers.remove(CONTENT_LENGTH);
     parts.headers.extend(own.headers);
     Response::from_parts(parts, body)
+}
+
+pub(crate) fn is_json(response: &Response) -> bool {
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    response.headers().get(CONTENT_TYPE).is_some_and(is_json)
 }
 
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {

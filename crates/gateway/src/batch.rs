@@ -4,13 +4,14 @@
 use crate::admit::{Intake, counted, refuse, single};
 use crate::handshake::Negotiated;
 use crate::limits::{BATCH_MAX, REFUSAL_BYTES_MAX};
+use crate::priming::is_stream;
 use axum::body::{Body, BodyDataStream};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
 use onecall_mcp::{Incoming, Revision, RpcError, code, method, parse};
 use serde_json::value::RawValue;
 
@@ -78,10 +79,9 @@ pub(crate) async fn answer(intake: &Intake, parts: Parts, bytes: &Bytes, next: N
 
 /// An answer as events; one that came at once is a single event.
 async fn stream(response: Response) -> BodyDataStream {
-    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(EVENTS.as_bytes());
-    let streams = response.headers().get(CONTENT_TYPE).is_some_and(is_stream);
+    let is_stream = is_stream(&response);
     let body = response.into_body();
-    if streams {
+    if is_stream {
         return body.into_data_stream();
     }
     let read = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await;

@@ -2,11 +2,12 @@
 //! `1.10` and lone surrogates would not survive that. So it is handed a value that holds the text, and the text takes
 //! the place of that value again where messages become bytes.
 
+use crate::admit::is_json;
 use crate::priming::is_stream;
 use axum::body::{Body, HttpBody};
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_LENGTH;
 use hyper::body::{Frame, SizeHint};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value};
@@ -73,8 +74,7 @@ pub(crate) async fn shown(unread: &Unread, response: Response) -> Response {
         let unread = unread.clone();
         return response.map(|body| Body::new(Shown { body, unread }));
     }
-    let is_json = |kind: &http::HeaderValue| kind.as_bytes().starts_with(b"application/json");
-    if !response.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+    if !is_json(&response) {
         return response;
     }
     let (mut parts, body) = response.into_parts();

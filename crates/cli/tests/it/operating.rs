@@ -52,12 +52,7 @@ fn the_files_say_how_long_a_call_waits_over_http_and_stdio() {
 
     let command = onecall(home.path(), &[&words[..], &["--stdio"]].concat());
     let mut server = Running::start(command);
-    server.write(
-        &json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
-        { "protocolVersion": "2025-11-25", "capabilities": {},
-          "clientInfo": { "name": "test", "version": "1" } } }),
-    );
-    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    open_session(&mut server);
     server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "workflow_slow", "arguments": {} } }));
     let line = server.line(|line| line.contains("\"id\":1"));
@@ -126,12 +121,7 @@ fn a_server_over_stdio_leaves_within_its_grace_time_once_its_input_ends() {
     let file = home.path().join("onecall.yaml");
     let words = ["serve", file.to_str().unwrap(), "--stdio", "--ephemeral"];
     let mut server = Running::start(onecall(home.path(), &words));
-    server.write(
-        &json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
-        { "protocolVersion": "2025-11-25", "capabilities": {},
-          "clientInfo": { "name": "test", "version": "1" } } }),
-    );
-    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    open_session(&mut server);
     server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": { "name": "workflow_slow", "arguments": {}, "_meta": { "progressToken": 1 } } }));
     server.line(|line| line.contains("notifications/progress"));
@@ -238,4 +228,14 @@ fn what_happens_is_logged_as_json_without_values() {
     for tool in ["demo_echo", "no_such_tool"] {
         assert!(tools.contains(&&json!(tool)), "{tools:?}");
     }
+}
+
+/// Says what a handshake client says before anything else.
+fn open_session(server: &mut Running) {
+    server.write(
+        &json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
+        { "protocolVersion": "2025-11-25", "capabilities": {},
+          "clientInfo": { "name": "test", "version": "1" } } }),
+    );
+    server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
 }

@@ -70,15 +70,23 @@ struct Driven {
 #[derive(Debug)]
 pub(crate) struct Streaming {
     body: Body,
-    connection: Option<Connection>,
     idle: Arc<IdleOnes>,
 }
 
+/// What is still to be read, and the connection that it comes on.
 #[derive(Debug)]
 enum Body {
-    /// So many bytes are still to come.
-    Plain(u64),
-    Driven(Incoming),
+    Plain {
+        plain: Box<Plain>,
+        /// So many bytes are still to come.
+        left: u64,
+    },
+    Driven {
+        incoming: Incoming,
+        driven: Driven,
+    },
+    /// The connection was given back.
+    Over,
 }
 
 /// Why a request has no answer, and the request itself if nothing of it has left.
@@ -105,7 +113,7 @@ impl Pool {
         let mut request = request;
         if let Some(kept) = self.idle.take() {
             match kept.exchange(request).await {
-                Ok((response, kept)) => return Ok(self.answer(response, kept)),
+                Ok(response) => return Ok(self.answer(response)),
                 Err(Unanswered { cause, unsent }) => match unsent {
                     Some(unsent) => request = unsent,
                     None => return Err(cause),
@@ -124,17 +132,16 @@ impl Pool {
         let io = self.connector.clone().call(uri.clone()).await?;
         let fresh = Connection::Plain(Box::new(Plain::new(io)));
         match fresh.exchange(request).await {
-            Ok((response, fresh)) => Ok(self.answer(response, fresh)),
+            Ok(response) => Ok(self.answer(response)),
             Err(unanswered) => Err(unanswered.cause),
         }
     }
 
-    fn answer(&self, response: Response<Body>, connection: Connection) -> Response<Streaming> {
+    fn answer(&self, response: Response<Body>) -> Response<Streaming> {
         response.map(|body| {
             let is_over = body.is_over();
             let mut streaming = Streaming {
                 body,
-                connection: Some(connection),
                 idle: Arc::clone(&self.idle),
             };
             if is_over {
@@ -147,17 +154,14 @@ impl Pool {
 
 impl Connection {
     /// One request and the head of its answer.
-    async fn exchange(
-        self,
-        request: Request<Outgoing>,
-    ) -> Result<(Response<Body>, Self), Unanswered> {
+    async fn exchange(self, request: Request<Outgoing>) -> Result<Response<Body>, Unanswered> {
         let io = match self {
             Self::Driven(driven) => return driven.exchange(request).await,
             Self::Plain(mut plain) if plain::is_usual(&request) => {
                 match plain.ask(&request).await {
                     Asked::Answered(head, body_bytes) => {
-                        let response = head.map(|()| Body::Plain(body_bytes));
-                        return Ok((response, Self::Plain(plain)));
+                        let left = body_bytes;
+                        return Ok(head.map(|()| Body::Plain { plain, left }));
                     }
                     Asked::Closed => {
                         return Err(Unanswered {
@@ -187,7 +191,7 @@ impl Driven {
     async fn exchange_first(
         io: Rewound,
         request: Request<Outgoing>,
-    ) -> Result<(Response<Body>, Connection), Unanswered> {
+    ) -> Result<Response<Body>, Unanswered> {
         let mut builder = Builder::new();
         builder.max_buf_size(HTTP_HEAD_BYTES_MAX);
         match builder.handshake(io).await {
@@ -202,10 +206,7 @@ impl Driven {
         }
     }
 
-    async fn exchange(
-        mut self,
-        request: Request<Outgoing>,
-    ) -> Result<(Response<Body>, Connection), Unanswered> {
+    async fn exchange(mut self, request: Request<Outgoing>) -> Result<Response<Body>, Unanswered> {
         let Self { sender, driver } = &mut self;
         let mut sending = pin!(sender.try_send_request(request));
         let answered = poll_fn(|context| {
@@ -216,7 +217,10 @@ impl Driven {
                 .poll(&mut Context::from_waker(Waker::noop()))
         });
         match answered.await {
-            Ok(response) => Ok((response.map(Body::Driven), Connection::Driven(self))),
+            Ok(response) => Ok(response.map(|incoming| Body::Driven {
+                incoming,
+                driven: self,
+            })),
             Err(mut error) => Err(Unanswered {
                 unsent: error.take_message(),
                 cause: error.into_error().into(),
@@ -244,42 +248,38 @@ fn drive(driver: &mut Option<Box<Driver<Rewound, Outgoing>>>, context: &mut Cont
 impl Body {
     fn is_over(&self) -> bool {
         match self {
-            Self::Plain(left) => *left == 0,
-            Self::Driven(incoming) => incoming.is_end_stream(),
+            Self::Plain { left, .. } => *left == 0,
+            Self::Driven { incoming, .. } => incoming.is_end_stream(),
+            Self::Over => true,
         }
     }
 
     fn bytes_at_least(&self) -> u64 {
         match self {
-            Self::Plain(left) => *left,
-            Self::Driven(incoming) => incoming.size_hint().lower(),
+            Self::Plain { left, .. } => *left,
+            Self::Driven { incoming, .. } => incoming.size_hint().lower(),
+            Self::Over => 0,
         }
     }
 
     /// The next piece; `None` at the end.
-    fn poll_next(
-        &mut self,
-        connection: Option<&mut Connection>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Cause>>> {
-        match (self, connection) {
-            (Self::Plain(0), _) => Poll::Ready(None),
-            (Self::Plain(left), Some(Connection::Plain(plain))) => {
-                plain.poll_body(context, *left).map(|read| {
-                    let read = read.map_err(Cause::from);
-                    *left -= read.as_ref().map_or(0, |piece| piece.len() as u64);
-                    Some(read)
-                })
-            }
-            // A plain body is read from a plain connection, which is kept until its end.
-            (Self::Plain(_), _) => Poll::Ready(None),
-            (Self::Driven(incoming), connection) => {
-                let driver = match connection {
-                    Some(Connection::Driven(driven)) => &mut driven.driver,
-                    Some(Connection::Plain(_)) | None => &mut None,
-                };
-                poll_driven(incoming, driver, context)
-            }
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cause>>> {
+        match self {
+            Self::Plain { left: 0, .. } | Self::Over => Poll::Ready(None),
+            Self::Plain { plain, left } => plain.poll_body(context, *left).map(|read| {
+                let read = read.map_err(Cause::from);
+                *left -= read.as_ref().map_or(0, |piece| piece.len() as u64);
+                Some(read)
+            }),
+            Self::Driven { incoming, driven } => poll_driven(incoming, &mut driven.driver, context),
+        }
+    }
+
+    fn into_connection(self) -> Option<Connection> {
+        match self {
+            Self::Plain { plain, .. } => Some(Connection::Plain(plain)),
+            Self::Driven { driven, .. } => Some(Connection::Driven(driven)),
+            Self::Over => None,
         }
     }
 }
@@ -321,7 +321,7 @@ impl Streaming {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cause>>> {
-        let polled = self.body.poll_next(self.connection.as_mut(), context);
+        let polled = self.body.poll_next(context);
         if matches!(polled, Poll::Ready(None)) {
             self.give_back(context);
         }
@@ -329,7 +329,8 @@ impl Streaming {
     }
 
     fn give_back(&mut self, context: &mut Context<'_>) {
-        if let Some(mut connection) = self.connection.take()
+        let body = std::mem::replace(&mut self.body, Body::Over);
+        if let Some(mut connection) = body.into_connection()
             && connection.is_usable(context)
         {
             IdleOnes::put(&self.idle, connection);

@@ -418,8 +418,12 @@ async fn call(
     request.passing = passing;
     if caller.peer.is_none() && caller.takes == Takes::default() {
         // Nothing is said to this client on the way, and its call ends with its connection.
-        let reply = Box::pin(shared.runtime.call(request)).await;
-        return came_of(&tool, reply);
+        let mut calling = Box::pin(shared.runtime.call(request));
+        return tokio::select! {
+            biased;
+            reply = &mut calling => came_of(&tool, reply),
+            () = caller.watch.leaving.cancelled() => left(Interrupt::Leaving, &tool),
+        };
     }
     let (sink, progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
     request.passing.progress = caller.progress.is_some().then_some(sink);

@@ -134,24 +134,24 @@ async fn a_leaving_server_says_so_until_its_calls_are_answered() {
 #[tokio::test]
 async fn a_passed_call_that_outlasts_the_leaving_server_is_answered() {
     let world = World::start_with(|options| options.grace = Duration::ZERO).await;
-    let mut client = Http::new(world.address);
-    client.initialize("2025-11-25", json!({})).await;
     let call = json!({ "name": "demo_slow", "arguments": { "ms": 600_000 } });
-    let mut stream = client.legacy("tools/call", call).await;
+    let mut old = Http::new(world.address);
+    old.initialize("2025-11-25", json!({})).await;
+    let mut stream = old.legacy("tools/call", call.clone()).await;
+    // A modern client that hears nothing but the answer.
+    let mut client = Http::new(world.address);
+    let modern = tokio::spawn(async move { client.modern_result("tools/call", call).await });
     let sent = async {
-        while world
-            .runtime
-            .backends()
-            .iter()
-            .all(|own| own.in_flight == 0)
-        {
+        while world.runtime.backends().iter().all(|own| own.in_flight < 2) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, sent).await.unwrap();
     world.stop.cancel();
-    let answer = stream.response().await;
-    let error = &answer["result"]["_meta"]["dev.onecall/error"];
-    assert_eq!(error["code"], "unknown_outcome.unanswered", "{answer}");
+    let old = stream.response().await["result"].clone();
+    for answer in [old, modern.await.unwrap()] {
+        let error = &answer["_meta"]["dev.onecall/error"];
+        assert_eq!(error["code"], "unknown_outcome.unanswered", "{answer}");
+    }
     world.end().await;
 }

@@ -72,7 +72,7 @@ async fn call(
     tool: &str,
     arguments: &str,
 ) -> Result<(), Failure> {
-    let call = Call::new(tool, serde_json::from_str(arguments)?);
+    let call = Call::new(tool, serde_json::from_str::<Value>(arguments)?);
     match backends.call(name, call).await? {
         CallAnswer::Complete(result) => println!("{}", result.raw().get()),
         other => println!("{other:?}"),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onecall_mcp::meta;
+use onecall_mcp::{Arguments, meta};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -49,8 +49,7 @@ pub struct Requester {
 pub struct Call {
     /// The name the backend itself uses.
     pub tool: String,
-    /// An object.
-    pub arguments: Value,
+    pub arguments: Arguments,
     /// Goes into `_meta` beside what the protocol wants there.
     pub meta: Map<String, Value>,
     /// Beside the backend's own time-out: the earlier one ends the call.
@@ -116,10 +115,10 @@ pub struct Question {
 }
 
 impl Call {
-    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
+    pub fn new(tool: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         Self {
             tool: tool.into(),
-            arguments,
+            arguments: arguments.into(),
             meta: Map::new(),
             timeout: None,
             progress: None,

@@ -259,7 +259,11 @@ impl Client {
         let Some(annotated) = mirrored.get(&call.tool) else {
             return Vec::new();
         };
-        let values = param_header_values(annotated, &call.arguments);
+        // What no value can hold is mirrored by no header either.
+        let Ok(arguments) = call.arguments.to_value() else {
+            return Vec::new();
+        };
+        let values = param_header_values(annotated, &arguments);
         values
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))

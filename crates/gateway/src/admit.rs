@@ -6,6 +6,7 @@ use crate::answer_page;
 use crate::auth::Access;
 use crate::batch;
 use crate::direct::Direct;
+use crate::front::Unusual;
 use crate::handshake::{Negotiated, is_modern};
 use crate::http::{Mount, PROBES};
 use crate::limits::{NAME_LOGGED_MAX, REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
@@ -28,9 +29,10 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Frame, SizeHint};
 use onecall_mcp::{
     Incoming, RequestId, Revision, RpcError, code, decode_value, method, mirrored, name,
-    param_header_values, param_headers, parse, response_error,
+    param_header_values, parse_call, response_error,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -156,7 +158,7 @@ fn log_refusal(headers: &HeaderMap, reason: &str) {
     tracing::warn!(reason, host, origin, "a request was refused");
 }
 
-fn check_caller(
+pub(crate) fn check_caller(
     gate: &Gate,
     request: &Request,
     is_page: bool,
@@ -280,22 +282,46 @@ async fn admitted(
     place: &mut Option<OwnedSemaphorePermit>,
     next: Next,
 ) -> Response {
-    let body_bytes_max = intake.body_bytes_max;
     let (parts, body) = request.into_parts();
-    // A client that says how much it will send need not send it.
-    if body.size_hint().lower() > body_bytes_max as u64 {
-        return too_long(body_bytes_max);
-    }
-    let arriving = Limited::new(body, body_bytes_max).collect();
-    let bytes = match tokio::time::timeout(intake.patience, arriving).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) => return broken_off(&*error, body_bytes_max),
-        Err(_) => return too_slow(),
+    let bytes = match read(intake, body).await {
+        Ok(bytes) => bytes,
+        Err(refusal) => return refusal,
     };
     if batch::is_one(&bytes) {
         return batch::answer(intake, parts, &bytes, next).await;
     }
+    let is_looked_at = parts.extensions.get::<Unusual>().is_some();
+    if !is_looked_at && let Some(direct) = Direct::usual(&intake.shared, &parts, &bytes) {
+        return answer(intake, direct).await;
+    }
     single(intake, parts, bytes, place, next).await
+}
+
+/// Reads the body of a message, or says why it is not taken.
+pub(crate) async fn read(intake: &Intake, body: Body) -> Result<Bytes, Response> {
+    let body_bytes_max = intake.body_bytes_max;
+    // A client that says how much it will send need not send it.
+    if body.size_hint().lower() > body_bytes_max as u64 {
+        return Err(too_long(body_bytes_max));
+    }
+    let arriving = Limited::new(body, body_bytes_max).collect();
+    match tokio::time::timeout(intake.patience, arriving).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) => Err(broken_off(&*error, body_bytes_max)),
+        Err(_) => Err(too_slow()),
+    }
+}
+
+/// Answers a request in place, if there is room for it.
+pub(crate) async fn answer(intake: &Intake, direct: Direct) -> Response {
+    let answering = intake.shared.answering.token();
+    match intake.place(method::TOOLS_CALL) {
+        Ok(place) => {
+            let response = Box::pin(direct.answer(&intake.shared)).await;
+            counted(response, answering, place)
+        }
+        Err(error) => busy(Some(direct.id()), &error),
+    }
 }
 
 /// Takes in one message.
@@ -307,8 +333,8 @@ pub(crate) async fn single(
     next: Next,
 ) -> Response {
     let shared = &intake.shared;
-    let incoming = match parse(&bytes) {
-        Ok(incoming) => incoming,
+    let (incoming, arguments) = match parse_call(&bytes) {
+        Ok(read) => read,
         Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
     };
     if let Incoming::Request { id, method, .. } = &incoming {
@@ -327,16 +353,20 @@ pub(crate) async fn single(
             return refuse(StatusCode::NOT_FOUND, Some(&id), &error);
         }
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
-            if let Err(error) = check_mirrors(shared, &parts.headers, &method, &params) {
+            let content = Box::new(Content {
+                method,
+                params,
+                arguments,
+            });
+            if let Err(error) = check_mirrors(shared, &parts.headers, &content) {
                 return refuse(StatusCode::BAD_REQUEST, Some(&id), &error);
             }
-            let content = Content { method, params };
             let (id, content) = match Direct::take(shared, &parts, id, content) {
-                Ok(direct) => return direct.answer(shared).await,
+                Ok(direct) => return Box::pin(direct.answer(shared)).await,
                 Err(left) => left,
             };
             let stand_in = raw::stand_in(&id, &content.params).to_string();
-            parts.extensions.insert(RawRequest::new(content));
+            parts.extensions.insert(RawRequest::new(*content));
             if parts.headers.contains_key(name::METHOD) {
                 let stands_in = HeaderValue::from_static(raw::METHOD);
                 parts.headers.insert(name::METHOD, stands_in);
@@ -433,36 +463,48 @@ fn too_long(body_bytes_max: usize) -> Response {
 }
 
 /// Modern requests repeat parts of their body in headers, on which middleboxes route; the two must agree.
-fn check_mirrors(
-    shared: &Shared,
-    headers: &HeaderMap,
-    method: &str,
-    params: &Value,
-) -> Result<(), RpcError> {
+fn check_mirrors(shared: &Shared, headers: &HeaderMap, content: &Content) -> Result<(), RpcError> {
+    let Content {
+        method,
+        params,
+        arguments,
+    } = content;
     let version = one(headers, name::PROTOCOL_VERSION)?;
     if version.is_none_or(|version| version < Revision::MODERN.as_str()) {
         return Ok(());
     }
     agree(headers, name::METHOD, Some(method))?;
-    if let Some(wanted) = mirrored(method, params) {
+    let subject = mirrored(method, params);
+    if let Some(wanted) = subject {
         agree(headers, name::NAME, Some(wanted))?;
     }
-    if method != method::TOOLS_CALL {
+    match subject {
+        Some(tool) if method == method::TOOLS_CALL => {
+            check_repeated(shared, headers, tool, arguments.as_deref())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Parameters of a tool that its schema wants repeated.
+pub(crate) fn check_repeated(
+    shared: &Shared,
+    headers: &HeaderMap,
+    tool: &str,
+    arguments: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    let published = shared.runtime.current();
+    let Some(tool) = published.find(tool) else {
+        return Ok(());
+    };
+    if tool.param_headers.is_empty() {
         return Ok(());
     }
-    let published = Arc::clone(&shared.runtime.published().borrow());
-    let tool = params.get("name").and_then(Value::as_str);
-    let Some(tool) = tool.and_then(|tool| published.find(tool)) else {
-        return Ok(());
-    };
-    let annotated = tool.definition.input_schema().map(param_headers);
-    let Some(Ok(annotated)) = annotated else {
-        return Ok(());
-    };
-    let none = Value::Null;
-    let arguments = params.get("arguments").unwrap_or(&none);
-    let wanted = param_header_values(&annotated, arguments);
-    for param in &annotated {
+    // What cannot be read holds nothing that could be repeated.
+    let arguments = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let arguments: Value = arguments.unwrap_or_default();
+    let wanted = param_header_values(&tool.param_headers, &arguments);
+    for param in &tool.param_headers {
         let wanted = wanted.iter().find(|(name, _)| *name == param.header);
         let decoded = wanted.and_then(|(_, value)| decode_value(value));
         agree(headers, &param.header, decoded.as_deref())?;
@@ -470,7 +512,11 @@ fn check_mirrors(
     Ok(())
 }
 
-fn agree(headers: &HeaderMap, header: &str, wanted: Option<&str>) -> Result<(), RpcError> {
+pub(crate) fn agree(
+    headers: &HeaderMap,
+    header: &str,
+    wanted: Option<&str>,
+) -> Result<(), RpcError> {
     let fault = |fault: &str| {
         let text = format!("header `{header}` {fault}");
         Err(RpcError::new(code::HEADER_MISMATCH, text))

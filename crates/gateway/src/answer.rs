@@ -6,9 +6,9 @@ use crate::unread::Unread;
 use indexmap::IndexMap;
 use onecall_engine::failure::Category;
 use onecall_mcp::{CallResult, Era, RpcError, code, meta};
-use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// A result, before it is fitted to the era of its client.
 #[derive(Debug)]
@@ -18,11 +18,32 @@ pub(crate) enum Answer {
 }
 
 /// A result as it goes to a client.
-#[derive(Serialize)]
-#[serde(untagged)]
 pub(crate) enum Fitted {
     Ours(Value),
-    Passed(Fields),
+    /// The text of an object.
+    Passed(String),
+}
+
+/// What a server says of itself in every modern result.
+#[derive(Debug)]
+pub(crate) struct ServerInfo {
+    value: Value,
+    text: Box<RawValue>,
+    /// The `_meta` of a result that has none of its own.
+    meta: String,
+}
+
+impl ServerInfo {
+    pub(crate) fn new(name: &str, version: &str) -> Self {
+        let value = json!({ "name": name, "version": version });
+        let meta = json!({ meta::SERVER_INFO: value }).to_string();
+        let text = to_raw_value(&value).expect("a JSON value is JSON");
+        Self { value, text, meta }
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
 }
 
 /// An object whose values are not read: numbers, key order and escapes stay as they came.
@@ -59,17 +80,15 @@ impl Answer {
     }
 
     /// The answer with what its era wants in every result.
-    pub(crate) fn fitted(self, era: Era, server: &Value) -> Result<Fitted, RpcError> {
+    pub(crate) fn fitted(self, era: Era, server: &ServerInfo) -> Result<Fitted, RpcError> {
         match self {
-            Self::Ours(value) => Ok(Fitted::Ours(fit::result(value, era, server))),
+            Self::Ours(value) => Ok(Fitted::Ours(fit::result(value, era, &server.value))),
             Self::Passed(result) => {
-                let fields = match era {
-                    Era::Modern => modern_fields(result.raw(), server),
+                let text = match era {
+                    Era::Modern => completed(&result, server),
                     Era::Legacy => legacy_fields(result.raw()),
                 };
-                fields
-                    .map(Fitted::Passed)
-                    .map_err(|error| unreadable(&error))
+                text.map(Fitted::Passed).map_err(|error| unreadable(&error))
             }
         }
     }
@@ -77,32 +96,62 @@ impl Answer {
 
 impl Fitted {
     /// The answer as `rmcp` takes it.
-    pub(crate) fn hidden(self, unread: &Unread) -> Result<Value, RpcError> {
+    pub(crate) fn hidden(self, unread: &Unread) -> Value {
         match self {
-            Self::Ours(value) => Ok(value),
-            Self::Passed(fields) => match serde_json::to_string(&fields) {
-                Ok(text) => Ok(unread.hide(text)),
-                Err(error) => Err(unreadable(&error)),
-            },
+            Self::Ours(value) => value,
+            Self::Passed(text) => unread.hide(text),
+        }
+    }
+
+    /// The answer as it goes over the wire.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Ours(value) => value.to_string(),
+            Self::Passed(text) => text,
         }
     }
 }
 
-fn modern_fields(result: &RawValue, server: &Value) -> serde_json::Result<Fields> {
-    let mut fields: Fields = serde_json::from_str(result.get())?;
-    if !fields.contains_key("resultType") {
-        fields.insert("resultType".to_owned(), to_raw_value("complete")?);
+/// A result with what the modern era wants in it; what stands there is not moved.
+fn completed(result: &CallResult, server: &ServerInfo) -> serde_json::Result<String> {
+    let raw = result.raw().get();
+    let end = raw.len() - 1;
+    let mut text = String::with_capacity(raw.len() + server.meta.len() + ADDED_BYTES);
+    if let Some(place) = &result.says().meta {
+        text.push_str(&raw[..place.start]);
+        mend_meta(&raw[place.clone()], server, &mut text)?;
+        text.push_str(&raw[place.end..end]);
+    } else {
+        text.push_str(&raw[..end]);
+        if raw[..end].trim_ascii_end() != "{" {
+            text.push(',');
+        }
+        text.push_str("\"_meta\":");
+        text.push_str(&server.meta);
     }
-    let given = fields.get("_meta").map_or("{}", |meta| meta.get());
-    // What is no object is not ours to mend.
-    if let Ok(mut meta) = serde_json::from_str::<Fields>(given) {
-        meta.insert(meta::SERVER_INFO.to_owned(), to_raw_value(server)?);
-        fields.insert("_meta".to_owned(), to_raw_value(&meta)?);
+    if !result.says().result_type {
+        text.push_str(",\"resultType\":\"complete\"");
     }
-    Ok(fields)
+    text.push('}');
+    Ok(text)
 }
 
-fn legacy_fields(result: &RawValue) -> serde_json::Result<Fields> {
+/// Room for the names of the fields that a result may lack.
+const ADDED_BYTES: usize = 40;
+
+/// Writes the `_meta` of a result with the server that answers. What is no object is not ours to mend.
+fn mend_meta(given: &str, server: &ServerInfo, text: &mut String) -> serde_json::Result<()> {
+    if !given.starts_with('{') {
+        text.push_str(given);
+        return Ok(());
+    }
+    let mut meta: IndexMap<Cow<'_, str>, &RawValue> = serde_json::from_str(given)?;
+    meta.insert(Cow::Borrowed(meta::SERVER_INFO), &server.text);
+    text.push_str(&serde_json::to_string(&meta)?);
+    Ok(())
+}
+
+fn legacy_fields(result: &RawValue) -> serde_json::Result<String> {
     let mut fields: Fields = serde_json::from_str(result.get())?;
     fields.shift_remove("resultType");
     if let Some(structured) = fields.get_mut("structuredContent")
@@ -110,7 +159,7 @@ fn legacy_fields(result: &RawValue) -> serde_json::Result<Fields> {
     {
         *structured = to_raw_value(&IndexMap::from([(fit::WRAPPED, &*structured)]))?;
     }
-    Ok(fields)
+    serde_json::to_string(&fields)
 }
 
 fn unreadable(error: &dyn std::fmt::Display) -> RpcError {
@@ -122,7 +171,6 @@ fn unreadable(error: &dyn std::fmt::Display) -> RpcError {
 mod tests {
     use super::*;
     use onecall_mcp::CallAnswer;
-    use serde_json::json;
 
     fn passed(text: &str) -> String {
         passed_in(Era::Modern, text)
@@ -133,8 +181,8 @@ mod tests {
         let CallAnswer::Complete(result) = CallAnswer::from_raw(raw).unwrap() else {
             panic!("{text} is complete");
         };
-        let fitted = Answer::Passed(result).fitted(era, &json!({ "name": "n" }));
-        serde_json::to_string(&fitted.unwrap()).unwrap()
+        let fitted = Answer::Passed(result).fitted(era, &ServerInfo::new("n", "v"));
+        fitted.unwrap().text()
     }
 
     #[test]
@@ -161,13 +209,13 @@ mod tests {
             passed(
                 r#"{"z":{"b":123456789012345678901234567890,"a":1.10,"s":"\ud800"},"content":[]}"#
             ),
-            r#"{"z":{"b":123456789012345678901234567890,"a":1.10,"s":"\ud800"},"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n"}}}"#
+            r#"{"z":{"b":123456789012345678901234567890,"a":1.10,"s":"\ud800"},"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}},"resultType":"complete"}"#
         );
         assert_eq!(
             passed(
                 r#"{"_meta":{"x":1e400,"io.modelcontextprotocol/serverInfo":{"name":"theirs"}},"resultType":"complete","content":[]}"#
             ),
-            r#"{"_meta":{"x":1e400,"io.modelcontextprotocol/serverInfo":{"name":"n"}},"resultType":"complete","content":[]}"#
+            r#"{"_meta":{"x":1e400,"io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}},"resultType":"complete","content":[]}"#
         );
         assert_eq!(
             passed(r#"{"_meta":null,"content":[]}"#),

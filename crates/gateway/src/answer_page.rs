@@ -199,7 +199,7 @@ impl<'a> Place<'a> {
                 "<p><a href=\"{url}\" rel=\"noreferrer\">{url}</a></p>"
             );
         }
-        let server = self.shared.server_info["name"].as_str();
+        let server = self.shared.server_info.value()["name"].as_str();
         let server = server.unwrap_or_default();
         body.push_str(&who_asks(server, &self.link, question, &ahead));
         if let Some(fault) = shown.fault {

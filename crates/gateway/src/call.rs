@@ -11,14 +11,16 @@ use crate::passing::{Carried, Sent};
 use crate::server::{Shared, passed_on};
 use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Era, RpcError, code, meta, method};
+use onecall_mcp::{Arguments, Era, RpcError, ShapeError, code, meta, method};
 use onecall_runtime::calls::{CallerToken, Reply, Request, Takes};
 use onecall_runtime::publish::PublishedWorkflow;
 use onecall_runtime::questions::{AnswerError, Follower};
 use onecall_workflow::policy::OnDisconnect;
 use rmcp::model::ProgressToken;
 use rmcp::service::{Peer, RoleServer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,12 +55,14 @@ pub(crate) struct Caller {
 /// Calls a published tool, which may be a workflow; the answer is a tool result, or an error of the protocol.
 pub(crate) async fn call(
     shared: &Shared,
-    mut params: Value,
+    asked: Asked,
     caller: &Caller,
     workflow: Option<&Arc<PublishedWorkflow>>,
 ) -> Result<Answer, RpcError> {
-    let carried = Carried::take(&mut params);
-    let mut request = read(params)?;
+    let Asked {
+        mut request,
+        carried,
+    } = asked;
     request.principal = caller.principal.name().map(str::to_owned);
     request.client.clone_from(&caller.client);
     request.token.clone_from(&caller.token);
@@ -68,11 +72,12 @@ pub(crate) async fn call(
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
         request.meta.extend(headers);
     }
-    let digest = || seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments);
+    let digest = || digest_of(&request);
     let Some(workflow) = workflow else {
         if request.tool == result_tool::NAME && has_result_tool(shared) {
-            let (arguments, digest) = (&request.arguments, digest());
-            let told = result_tool::call(shared, arguments, caller, digest, &carried).await;
+            let (arguments, digest) = (request.arguments.to_value(), digest());
+            let arguments = arguments.map_err(|fault| unreadable(&fault))?;
+            let told = result_tool::call(shared, &arguments, caller, digest, &carried).await;
             return told.map(Answer::Ours);
         }
         return passing::exchange(shared, caller, Sent::Call(&request), carried).await;
@@ -166,22 +171,57 @@ pub(crate) fn interrupted(interrupt: Interrupt) -> RpcError {
     RpcError::new(code::INTERNAL, message)
 }
 
-fn read(mut params: Value) -> Result<Request, RpcError> {
-    let Some(Value::String(tool)) = params.get("name") else {
-        return Err(RpcError::invalid_params(
-            "`name` must be the name of a tool",
-        ));
-    };
-    let mut request = Request::new(tool.clone(), Value::Object(Map::new()));
-    request.meta = passed_on(&params);
-    request.labels = labels(request.meta.get(meta::LABELS))?;
-    request.client_key = client_key(request.meta.get(meta::IDEMPOTENCY_KEY))?;
-    match params.get_mut("arguments").map(Value::take) {
-        None | Some(Value::Null) => {}
-        Some(arguments @ Value::Object(_)) => request.arguments = arguments,
-        Some(_) => return Err(RpcError::invalid_params("`arguments` must be an object")),
+/// A call as its client asks for it.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) carried: Carried,
+}
+
+impl Asked {
+    /// Reads the parameters of a call; its arguments stay as they came.
+    pub(crate) fn read(mut params: Value, arguments: Option<&RawValue>) -> Result<Self, RpcError> {
+        let carried = Carried::take(&mut params);
+        let Some(Value::String(tool)) = params.get("name") else {
+            return Err(RpcError::invalid_params(
+                "`name` must be the name of a tool",
+            ));
+        };
+        let request = requested(tool, arguments, passed_on(&params))?;
+        Ok(Self { request, carried })
     }
+}
+
+/// A call of a tool with what goes on to whoever answers it.
+pub(crate) fn requested(
+    tool: &str,
+    arguments: Option<&RawValue>,
+    meta: Map<String, Value>,
+) -> Result<Request, RpcError> {
+    let arguments = match arguments {
+        Some(raw) if raw.get() != "null" => {
+            Arguments::from_raw(raw).map_err(|fault| unreadable(&fault))?
+        }
+        Some(_) | None => Value::Object(Map::new()).into(),
+    };
+    let mut request = Request::new(tool, arguments);
+    request.labels = labels(meta.get(meta::LABELS))?;
+    request.client_key = client_key(meta.get(meta::IDEMPOTENCY_KEY))?;
+    request.meta = meta;
     Ok(request)
+}
+
+fn unreadable(fault: &ShapeError) -> RpcError {
+    RpcError::invalid_params(match fault {
+        ShapeError::Wrong { .. } => "`arguments` must be an object".to_owned(),
+        fault => format!("`arguments` cannot be read: {fault}"),
+    })
+}
+
+/// What ties a sealed state to this very call.
+pub(crate) fn digest_of(request: &Request) -> String {
+    let text = || Cow::Owned(Value::from(request.arguments.text().get()));
+    let arguments = request.arguments.to_value().unwrap_or_else(|_| text());
+    seal::digest(method::TOOLS_CALL, &request.tool, &arguments)
 }
 
 fn client_key(given: Option<&Value>) -> Result<Option<String>, RpcError> {

@@ -2,12 +2,11 @@
 //! request starts (its run, the calls of its steps) stays on that thread too, so that nothing of a call has to wake
 //! another one.
 
+use crate::front::Front;
 use crate::options::HttpOptions;
-use axum::Router;
 use axum::serve::Listener;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +50,7 @@ pub(crate) struct Signs {
 /// are accepted. Beyond the limit they wait to be accepted.
 pub(crate) async fn serve(
     mut listener: TcpListener,
-    router: Router,
+    front: Front,
     options: HttpOptions,
     signs: Signs,
 ) {
@@ -65,8 +64,6 @@ pub(crate) async fn serve(
     http.timer(TokioTimer::new())
         .header_read_timeout(options.connection_idle);
     let room = Arc::new(Semaphore::new(options.connections_max));
-    // Its handlers become routes once, and not anew for every request.
-    let router = router.with_state(());
     loop {
         let accepted = async {
             let counted = Arc::clone(&room).acquire_owned().await;
@@ -86,20 +83,14 @@ pub(crate) async fn serve(
         if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
             let open = place.opened(counted);
             if signs.stop.is_cancelled() {
-                let work = late(
-                    stream,
-                    open,
-                    http.clone(),
-                    router.clone(),
-                    signs.end.clone(),
-                );
+                let work = late(stream, open, http.clone(), front.clone(), signs.end.clone());
                 place.runtime.spawn(work);
             } else {
                 let work = connection(
                     stream,
                     open,
                     http.clone(),
-                    router.clone(),
+                    front.clone(),
                     signs.stop.clone(),
                 );
                 signs.opened.spawn_on(work, &place.runtime);
@@ -129,14 +120,13 @@ async fn connection(
     stream: std::net::TcpStream,
     _open: Open,
     http: http1::Builder,
-    router: Router,
+    front: Front,
     stop: CancellationToken,
 ) {
     let Ok(stream) = TcpStream::from_std(stream) else {
         return;
     };
-    let service = TowerToHyperService::new(router);
-    let serving = http.serve_connection(TokioIo::new(stream), service);
+    let serving = http.serve_connection(TokioIo::new(stream), front);
     let mut serving = pin!(serving);
     tokio::select! {
         // A client that goes away in the middle of something is no fault of ours.
@@ -151,16 +141,15 @@ async fn late(
     stream: std::net::TcpStream,
     _open: Open,
     mut http: http1::Builder,
-    router: Router,
+    front: Front,
     end: CancellationToken,
 ) {
     let Ok(stream) = TcpStream::from_std(stream) else {
         return;
     };
-    let service = TowerToHyperService::new(router);
     let serving = http
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), front);
     tokio::select! {
         _ = serving => {}
         () = end.cancelled() => {}

@@ -3,6 +3,7 @@
 use crate::admit::{self, Gate, Intake};
 use crate::auth::{self, Access, Door};
 use crate::connections::Signs;
+use crate::front::{Face, Front};
 use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
@@ -90,7 +91,7 @@ async fn serve(
     let mut router = probes(stop.clone());
     let gate = Arc::new(Gate::new(&options, address, &mounts));
     let requests = Arc::new(Semaphore::new(options.requests_max));
-    let mut faces = Vec::new();
+    let (mut faces, mut open) = (Vec::new(), Vec::new());
     let mut changes = JoinSet::new();
     for mount in mounts {
         let Mount {
@@ -106,14 +107,8 @@ async fn serve(
             ..setup(&options, &stop)
         };
         let shared = Arc::new(Shared::new(runtime.clone(), setup));
-        let intake = Arc::new(Intake {
-            shared: Arc::clone(&shared),
-            body_bytes_max: options.body_bytes_max,
-            patience: options.connection_idle,
-            requests: Arc::clone(&requests),
-            requests_max: options.requests_max,
-        });
-        let mut own = face(intake, handshakes, &options, streams.clone());
+        let intake = Arc::new(intake(&shared, &options, &requests));
+        let mut own = face(Arc::clone(&intake), handshakes, &options, streams.clone());
         if let Some(access) = access {
             let door = Arc::new(Door {
                 access,
@@ -121,6 +116,11 @@ async fn serve(
             });
             router = router.merge(auth::routes(&door));
             own = own.route_layer(from_fn_with_state(door, auth::known));
+        } else {
+            open.push(Face {
+                path: format!("{path}/mcp"),
+                intake,
+            });
         }
         let own = own.merge(answers(&shared));
         router = match path.as_str() {
@@ -131,14 +131,15 @@ async fn serve(
         faces.push(shared);
     }
     // Hosts and origins are checked for every path alike, probes aside.
-    let router = router.layer(from_fn_with_state(gate, admit::caller));
+    let router = router.layer(from_fn_with_state(Arc::clone(&gate), admit::caller));
+    let front = Front::new(router, gate, open);
     ready(address);
     let signs = Signs {
         stop,
         end: CancellationToken::new(),
         opened: TaskTracker::new(),
     };
-    let serving = tokio::spawn(connections::serve(listener, router, options, signs.clone()));
+    let serving = tokio::spawn(connections::serve(listener, front, options, signs.clone()));
     let leaving = Leaving {
         _end: signs.end.drop_guard(),
         _serving: AbortOnDropHandle::new(serving),
@@ -149,6 +150,16 @@ async fn serve(
     signs.opened.close();
     let _ = tokio::time::timeout(CLOSING, signs.opened.wait()).await;
     Ok(leaving)
+}
+
+fn intake(shared: &Arc<Shared>, options: &HttpOptions, requests: &Arc<Semaphore>) -> Intake {
+    Intake {
+        shared: Arc::clone(shared),
+        body_bytes_max: options.body_bytes_max,
+        patience: options.connection_idle,
+        requests: Arc::clone(requests),
+        requests_max: options.requests_max,
+    }
 }
 
 /// What the servers of a process have in common.

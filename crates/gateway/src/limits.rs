@@ -167,3 +167,7 @@ pub(crate) const FORM_LINE_MAX: u64 = 200;
 
 /// Limit: what a client calls itself, in characters, as it is shown to people.
 pub(crate) const CLIENT_NAME_CHARS_MAX: usize = 100;
+/// Limit: clients whose words about themselves are remembered.
+pub(crate) const CLIENTS_KNOWN_MAX: usize = 16;
+/// Limit: how long such words may be, in bytes.
+pub(crate) const CLIENT_TEXT_BYTES_MAX: usize = 4 * 1024;

@@ -8,7 +8,6 @@ use axum::extract::State;
 use http::header::CONTENT_TYPE;
 use onecall_mcp::RpcError;
 use onecall_runtime::publish::{PublishedTool, PublishedWorkflow, Target};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -147,11 +146,8 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    pub(crate) fn of(shared: &Shared, params: &Value) -> Self {
-        let given = params.get("name").and_then(Value::as_str);
-        let given = given.unwrap_or_default();
-        let published = shared.runtime.published();
-        let published = published.borrow();
+    pub(crate) fn of(shared: &Shared, given: &str) -> Self {
+        let published = shared.runtime.current();
         Self {
             published: published.find(given).cloned(),
             given: given.chars().take(NAME_LOGGED_MAX).collect(),

@@ -34,7 +34,7 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
     let reloads = shared.runtime.reloads();
     Json(json!({
         "reloads": { "count": reloads.count, "refused": reloads.refused },
-        "server": shared.server_info,
+        "server": shared.server_info.value(),
         "stopping": shared.stop.is_cancelled(),
         "sessions": shared.session_count(),
         "answering": shared.answering.len(),

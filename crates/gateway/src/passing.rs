@@ -3,7 +3,7 @@
 //! for it; a handshake client is asked in its session.
 
 use crate::answer::Answer;
-use crate::call::{Caller, interrupted};
+use crate::call::{Caller, digest_of, interrupted};
 use crate::held::{self, Held};
 use crate::interrupt::Interrupt;
 use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
@@ -30,6 +30,12 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
+    /// A first call carries nothing.
+    pub(crate) const NOTHING: Self = Self {
+        state: None,
+        responses: None,
+    };
+
     pub(crate) fn take(params: &mut Value) -> Self {
         let mut take = |key: &str| {
             params
@@ -63,9 +69,7 @@ impl Sent<'_> {
     /// What ties a sealed state to this very request.
     fn digest(&self) -> String {
         match self {
-            Self::Call(request) => {
-                seal::digest(method::TOOLS_CALL, &request.tool, &request.arguments)
-            }
+            Self::Call(request) => digest_of(request),
             Self::Offer { name, params } => {
                 let key = match *name {
                     method::PROMPTS_GET => "name",

@@ -4,6 +4,7 @@
 
 use crate::{offers, tasks};
 use onecall_mcp::{RequestId, method};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,6 +34,8 @@ pub(crate) struct RawRequest {
 pub(crate) struct Content {
     pub(crate) method: String,
     pub(crate) params: Value,
+    /// Of a `tools/call`, which has none in its `params`: they are passed on as they came.
+    pub(crate) arguments: Option<Box<RawValue>>,
 }
 
 impl RawRequest {

@@ -1,12 +1,13 @@
 //! The handler that `rmcp` drives: identity, tool requests as JSON, list changes, cancellation.
 //! One is made for every session and for every modern request, so it is cheap to make.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, ServerInfo};
 use crate::auth::{Access, Principal};
-use crate::call::Caller;
+use crate::call::{Asked, Caller};
 use crate::handshake::Handshakes;
 use crate::held::HeldCalls;
 use crate::interrupt::{Closing, InFlight, Watch};
+use crate::known::Known;
 use crate::listen::{self, TaskIds, Watching};
 use crate::logging::Level;
 use crate::metrics::{Counts, Tool};
@@ -56,7 +57,9 @@ pub(crate) enum Connection {
 pub(crate) struct Shared {
     pub(crate) runtime: Runtime,
     pub(crate) connection: Connection,
-    pub(crate) server_info: Value,
+    pub(crate) server_info: ServerInfo,
+    /// What modern clients said of themselves.
+    pub(crate) known: Known,
     pub(crate) sessions: Sessions,
     /// Absent over stdio, where there is one client.
     pub(crate) handshakes: Option<Arc<Handshakes>>,
@@ -104,7 +107,7 @@ pub(crate) struct Setup<'a> {
 impl Shared {
     pub(crate) fn new(runtime: Runtime, setup: Setup<'_>) -> Self {
         Self {
-            server_info: json!({ "name": runtime.name(), "version": setup.version }),
+            server_info: ServerInfo::new(runtime.name(), setup.version),
             sealer: Sealer::of(&**runtime.journal()),
             runtime,
             connection: setup.connection,
@@ -122,6 +125,7 @@ impl Shared {
             access: setup.access,
             counts: Counts::default(),
             unread: Unread::new(),
+            known: Known::default(),
             held: Arc::default(),
             settled: OnceCell::new(),
         }
@@ -227,7 +231,7 @@ impl Handler {
             }
         };
         let fitted = answer.fitted(era, &self.shared.server_info)?;
-        fitted.hidden(&self.shared.unread)
+        Ok(fitted.hidden(&self.shared.unread))
     }
 
     fn caller(&self, context: RequestContext<RoleServer>, params: &Value, era: Era) -> Caller {
@@ -314,7 +318,11 @@ pub(crate) async fn answered(
     caller: &Caller,
 ) -> Result<Answer, RpcError> {
     let _answering = shared.answering.token();
-    let Content { method, params } = request;
+    let Content {
+        method,
+        params,
+        arguments,
+    } = request;
     match method.as_str() {
         method::TOOLS_LIST => {
             shared.settle().await;
@@ -323,11 +331,8 @@ pub(crate) async fn answered(
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
-            let tool = Tool::of(shared, &params);
-            let counting = shared.counts.begin();
-            let called = Box::pin(call::call(shared, params, caller, tool.workflow())).await;
-            tool.note(counting, &called);
-            called
+            let asked = Asked::read(params, arguments.as_deref());
+            called(shared, asked, caller).await
         }
         name if tasks::is_task(name) => {
             let told = Box::pin(tasks::answer(shared, name, &params, caller)).await;
@@ -338,6 +343,23 @@ pub(crate) async fn answered(
             told.map(Answer::Ours)
         }
     }
+}
+
+/// Calls a tool; the call is counted and logged, also one that cannot be read.
+pub(crate) async fn called(
+    shared: &Shared,
+    asked: Result<Asked, RpcError>,
+    caller: &Caller,
+) -> Result<Answer, RpcError> {
+    let given = asked.as_ref().map_or("", |asked| &asked.request.tool);
+    let tool = Tool::of(shared, given);
+    let counting = shared.counts.begin();
+    let called = match asked {
+        Ok(asked) => Box::pin(call::call(shared, asked, caller, tool.workflow())).await,
+        Err(error) => Err(error),
+    };
+    tool.note(counting, &called);
+    called
 }
 
 /// The request as the client sent it, wherever the transport put it.
@@ -383,7 +405,11 @@ fn error_data(error: RpcError) -> ErrorData {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let text = |key: &str| self.shared.server_info[key].as_str().unwrap_or_default();
+        let text = |key: &str| {
+            self.shared.server_info.value()[key]
+                .as_str()
+                .unwrap_or_default()
+        };
         let own = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
@@ -495,11 +521,14 @@ pub(crate) fn passed_on(params: &Value) -> serde_json::Map<String, Value> {
     let Some(Value::Object(given)) = params.get("_meta") else {
         return serde_json::Map::new();
     };
-    let is_ours =
-        |key: &str| key == meta::PROGRESS_TOKEN || key.starts_with("io.modelcontextprotocol/");
     given
         .iter()
-        .filter(|(key, _)| !is_ours(key))
+        .filter(|(key, _)| is_passed_on(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
+}
+
+/// What does not belong to the connection that it came on alone.
+pub(crate) fn is_passed_on(key: &str) -> bool {
+    key != meta::PROGRESS_TOKEN && !key.starts_with("io.modelcontextprotocol/")
 }

@@ -11,7 +11,7 @@ use crate::{batch, typed};
 use futures::future::BoxFuture;
 use onecall_mcp::{
     Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, code, message_text, method,
-    parse, response_error,
+    parse_call, response_error,
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{
@@ -20,6 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
+use serde_json::value::RawValue;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -279,7 +280,7 @@ fn messages(
 
 /// One message as `rmcp` takes it.
 fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpcMessage, Refusal> {
-    let incoming = parse(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
+    let (incoming, arguments) = parse_call(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
     let id = match &incoming {
         Incoming::Request { id, .. } => Some(id.clone()),
         Incoming::Notification { .. } | Incoming::Response { .. } => None,
@@ -290,10 +291,14 @@ fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpc
         let asked = params["protocolVersion"].as_str();
         *revision = Some(Revision::negotiate(asked));
     }
-    taken(incoming, text).map_err(|error| refuse(id.as_ref(), &error))
+    taken(incoming, arguments, text).map_err(|error| refuse(id.as_ref(), &error))
 }
 
-fn taken(incoming: Incoming, text: &[u8]) -> Result<ClientJsonRpcMessage, RpcError> {
+fn taken(
+    incoming: Incoming,
+    arguments: Option<Box<RawValue>>,
+    text: &[u8],
+) -> Result<ClientJsonRpcMessage, RpcError> {
     match incoming {
         Incoming::Request { method, params, .. } if method == method::LISTEN => {
             let mut message = typed::read(text)?;
@@ -305,7 +310,11 @@ fn taken(incoming: Incoming, text: &[u8]) -> Result<ClientJsonRpcMessage, RpcErr
         Incoming::Request { id, method, params } if raw::is_raw(&method) => {
             let mut message = typed::of_value(raw::stand_in(&id, &params))?;
             if let ClientJsonRpcMessage::Request(JsonRpcRequest { request, .. }) = &mut message {
-                let beside = RawRequest::new(Content { method, params });
+                let beside = RawRequest::new(Content {
+                    method,
+                    params,
+                    arguments,
+                });
                 request.extensions_mut().insert(beside);
             }
             Ok(message)

@@ -1,5 +1,6 @@
 //! Results of `tools/call`: raw as received, and parsed where somebody reads inside.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::content::{content_map, sole_text, text_of};
 use crate::error::ShapeError;
 use crate::limits::INPUT_REQUESTS_MAX;
+use crate::message::present;
 use crate::task::Task;
 
 /// The three-way answer of a server to `tools/call`.
@@ -28,6 +30,15 @@ pub enum CallAnswer {
 pub struct CallResult {
     raw: Arc<RawValue>,
     is_error: bool,
+    says: Says,
+}
+
+/// What a result says in the words of the protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Says {
+    pub result_type: bool,
+    /// Where the value of `_meta` stands in the text.
+    pub meta: Option<Range<usize>>,
 }
 
 /// What `input_required` asks for.
@@ -53,6 +64,8 @@ struct Envelope<'a> {
     /// What the first servers of all answered with.
     #[serde(default, deserialize_with = "given")]
     tool_result: bool,
+    #[serde(default, borrow, deserialize_with = "present", rename = "_meta")]
+    meta: Option<&'a RawValue>,
 }
 
 /// Whether a field is there, whatever it holds.
@@ -83,6 +96,12 @@ impl Envelope<'_> {
     }
 }
 
+/// Where a part of a text stands in it.
+fn place(part: &RawValue, whole: &RawValue) -> Range<usize> {
+    let begin = part.get().as_ptr().addr() - whole.get().as_ptr().addr();
+    begin..begin + part.get().len()
+}
+
 impl CallAnswer {
     /// Reads a result of `tools/call`. Absence of `resultType` means complete; an unknown one is
     /// an invalid answer.
@@ -104,9 +123,14 @@ impl CallAnswer {
         {
             None | Some("complete") => {
                 let is_error = envelope.is_error == Some(Value::Bool(true));
+                let says = Says {
+                    result_type: envelope.result_type.is_some(),
+                    meta: envelope.meta.map(|meta| place(meta, &raw)),
+                };
                 Ok(Self::Complete(CallResult {
                     raw: Arc::from(raw),
                     is_error,
+                    says,
                 }))
             }
             Some("input_required") => input_required(object(&raw)?).map(Self::InputRequired),
@@ -159,15 +183,27 @@ impl CallResult {
     /// A result of our own making.
     pub fn of(output: &CallOutput) -> Self {
         let raw = to_raw_value(&output.object).expect("a JSON object is JSON");
+        let envelope: Envelope<'_> =
+            serde_json::from_str(raw.get()).expect("an object of unlike keys is an envelope");
+        let says = Says {
+            result_type: envelope.result_type.is_some(),
+            meta: envelope.meta.map(|meta| place(meta, &raw)),
+        };
         Self {
             raw: Arc::from(raw),
             is_error: output.is_error(),
+            says,
         }
     }
 
     /// The tool says that it failed.
     pub fn is_error(&self) -> bool {
         self.is_error
+    }
+
+    /// What it says in the words of the protocol.
+    pub fn says(&self) -> &Says {
+        &self.says
     }
 
     /// The result object exactly as received.
@@ -188,7 +224,7 @@ impl std::fmt::Debug for CallResult {
             .debug_struct("CallResult")
             .field("is_error", &self.is_error)
             .field("bytes", &self.raw.get().len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,6 +5,7 @@
 //! `gateway`.
 #![deny(clippy::disallowed_methods)]
 
+mod arguments;
 mod call;
 mod content;
 mod elicitation;
@@ -20,9 +21,11 @@ mod param_header;
 mod sse;
 mod task;
 mod tool;
+mod tool_call;
 mod uri_template;
 
-pub use call::{CallAnswer, CallOutput, CallResult, InputRequired};
+pub use arguments::Arguments;
+pub use call::{CallAnswer, CallOutput, CallResult, InputRequired, Says};
 pub use content::{content_map, sole_text, text_of};
 pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
 pub use era::{Era, Probe, Revision, judge_probe};
@@ -30,11 +33,12 @@ pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, batch, message_text, notification, parse, request, request_text, response,
-    response_error,
+    Incoming, RequestId, batch, message_text, notification, parse, parse_call, request,
+    request_text, response, response_error,
 };
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use task::{EXTENSION as TASKS_EXTENSION, Task, TaskStatus};
 pub use tool::{Hints, Tool, ToolPage, is_tool_name};
+pub use tool_call::{ClientText, ToolCall};
 pub use uri_template::template_matches;

@@ -1,12 +1,14 @@
 //! JSON-RPC messages: parse one text, build one value. Results stay raw text until somebody reads
 //! them, so that a pass-through changes no byte. Framing is the transports' work.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{RpcError, ShapeError};
 use crate::limits::{BATCH_MAX, NESTING_MAX};
+use crate::method::TOOLS_CALL;
 
 /// Identifier of a request. The protocol allows strings and integers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +23,13 @@ impl RequestId {
             Value::Number(number) => whole(number).map(Self::Number),
             Value::String(text) => Some(Self::Text(text.clone())),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    pub(crate) fn from_raw(raw: &RawValue) -> Option<Self> {
+        match raw.get().parse() {
+            Ok(number) => Some(Self::Number(number)),
+            Err(_) => Self::from_value(&from_text(raw.get()).ok()?),
         }
     }
 
@@ -76,18 +85,23 @@ pub enum Incoming {
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    jsonrpc: Option<Value>,
-    id: Option<Value>,
+    #[serde(borrow)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
     method: Option<String>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    error: Option<Value>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// `"result": null` is a result.
-fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(crate) fn present<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
@@ -117,6 +131,31 @@ pub fn batch(text: &[u8]) -> Option<Result<Vec<&RawValue>, ShapeError>> {
 
 /// Reads one message. A batch is none; see [`batch`].
 pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
+    read(text, params_of)
+}
+
+/// The same, but the arguments of a `tools/call` are not read: they stand beside the message and not in its parameters.
+pub fn parse_call(text: &[u8]) -> Result<(Incoming, Option<Box<RawValue>>), ShapeError> {
+    let mut arguments = None;
+    let incoming = read(text, |method, raw| match raw {
+        Some(raw) if method == TOOLS_CALL && raw.get().starts_with('{') => {
+            let mut fields: IndexMap<String, &RawValue> = from_text(raw.get())?;
+            arguments = fields.shift_remove("arguments").map(ToOwned::to_owned);
+            let read = |(key, raw): (String, &RawValue)| Ok((key, from_text(raw.get())?));
+            let params: Result<Map<String, Value>, ShapeError> =
+                fields.into_iter().map(read).collect();
+            params.map(Value::Object)
+        }
+        raw => params_of(method, raw),
+    })?;
+    Ok((incoming, arguments))
+}
+
+/// Reads one message, its parameters in the way that is given.
+fn read(
+    text: &[u8],
+    params_of: impl FnOnce(&str, Option<&RawValue>) -> Result<Value, ShapeError>,
+) -> Result<Incoming, ShapeError> {
     let text = std::str::from_utf8(text).map_err(|error| ShapeError::NotJson(error.to_string()))?;
     if exceeds_depth(text, NESTING_MAX) {
         return Err(ShapeError::TooDeep { limit: NESTING_MAX });
@@ -128,12 +167,12 @@ pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
             ShapeError::NotJson(error.to_string())
         }
     })?;
-    if envelope.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
+    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(ShapeError::NotMessage("`jsonrpc` is not \"2.0\""));
     }
-    let id = envelope.id.as_ref().and_then(RequestId::from_value);
+    let id = envelope.id.and_then(RequestId::from_raw);
     if let Some(method) = envelope.method {
-        let params = params_of(envelope.params)?;
+        let params = params_of(&method, envelope.params)?;
         return match (envelope.id, id) {
             (None, _) => Ok(Incoming::Notification { method, params }),
             (Some(_), Some(id)) => Ok(Incoming::Request { id, method, params }),
@@ -141,7 +180,7 @@ pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
         };
     }
     let outcome = match (envelope.result, envelope.error) {
-        (_, Some(error)) => Err(RpcError::from_value(&error)),
+        (_, Some(error)) => Err(RpcError::from_value(&from_text(error.get())?)),
         (Some(result), None) => Ok(result.to_owned()),
         (None, None) => {
             return Err(ShapeError::NotMessage(
@@ -152,13 +191,15 @@ pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
     Ok(Incoming::Response { id, outcome })
 }
 
-fn params_of(raw: Option<&RawValue>) -> Result<Value, ShapeError> {
+fn params_of(_method: &str, raw: Option<&RawValue>) -> Result<Value, ShapeError> {
     match raw {
-        None => Ok(Value::Object(serde_json::Map::new())),
-        Some(raw) => {
-            serde_json::from_str(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
-        }
+        None => Ok(Value::Object(Map::new())),
+        Some(raw) => from_text(raw.get()),
     }
+}
+
+fn from_text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ShapeError> {
+    serde_json::from_str(text).map_err(|error| ShapeError::NotJson(error.to_string()))
 }
 
 /// True when brackets nest deeper than `limit`. Looks at bytes only and leaps over strings, so it costs little beside
@@ -184,7 +225,7 @@ pub(crate) fn exceeds_depth(text: &str, limit: usize) -> bool {
 }
 
 /// What follows the string whose inside begins here; nothing where it has no end.
-fn behind_string(mut inside: &[u8]) -> &[u8] {
+pub(crate) fn behind_string(mut inside: &[u8]) -> &[u8] {
     while let Some(found) = memchr::memchr2(b'"', b'\\', inside) {
         let skipped = match inside[found] {
             b'"' => return &inside[found + 1..],

@@ -21,11 +21,12 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{CallAnswer, CallResult, InputRequired, RpcError, meta};
+use onecall_mcp::{Arguments, CallAnswer, CallResult, InputRequired, RpcError, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,7 +59,7 @@ pub struct Passing {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub tool: String,
-    pub arguments: Value,
+    pub arguments: Arguments,
     pub meta: Map<String, Value>,
     pub principal: Option<String>,
     /// Tells the connections of one client from those of others, where a backend keeps one for each.
@@ -74,10 +75,10 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
+    pub fn new(tool: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         Self {
             tool: tool.into(),
-            arguments,
+            arguments: arguments.into(),
             meta: Map::new(),
             principal: None,
             client: None,
@@ -324,12 +325,15 @@ async fn call_workflow(
 ) -> Reply {
     let declares_output = workflow.declares_output();
     let refuse = |code, text| Reply::Result(Arc::new(result::refused(code, text, declares_output)));
-    let input = match workflow.parameters.accept(request.arguments.clone()) {
+    let invalid =
+        |what: &dyn Display| refuse(Code::InputInvalid, format!("invalid parameters: {what}"));
+    let arguments = match request.arguments.to_value() {
+        Ok(arguments) => arguments.into_owned(),
+        Err(fault) => return invalid(&fault),
+    };
+    let input = match workflow.parameters.accept(arguments) {
         Ok(input) => input,
-        Err(faults) => {
-            let text = format!("invalid parameters: {}", list(&faults));
-            return refuse(Code::InputInvalid, text);
-        }
+        Err(faults) => return invalid(&list(&faults)),
     };
     let ready = if ready.is_some() {
         ready

@@ -6,7 +6,7 @@ use crate::limits::NAME_CHARACTERS_MAX;
 use onecall_backends::Backends;
 use onecall_config::settings::{Expose, Names, Server};
 use onecall_engine::failure::Code;
-use onecall_mcp::{Hints, Tool};
+use onecall_mcp::{Hints, ParamHeader, Tool, param_headers};
 use onecall_source::{Diagnostic, codes};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Resolution};
 use onecall_workflow::check::check;
@@ -42,6 +42,8 @@ pub struct PublishedTool {
     pub name: String,
     /// The entry of `tools/list`.
     pub definition: Tool,
+    /// Parameters that a modern client repeats in headers.
+    pub param_headers: Vec<ParamHeader>,
     pub target: Target,
 }
 
@@ -203,12 +205,21 @@ pub(crate) fn publish(
 fn of_backend(tool: &CatalogTool, definition: Tool) -> PublishedTool {
     PublishedTool {
         name: definition.name().to_owned(),
+        param_headers: repeated(&definition),
         definition,
         target: Target::Backend {
             backend: tool.backend.clone(),
             original: tool.original.clone(),
         },
     }
+}
+
+/// None where the schema is at odds with itself: then nothing can be wanted of a client.
+fn repeated(definition: &Tool) -> Vec<ParamHeader> {
+    let schema = definition.input_schema();
+    schema
+        .and_then(|schema| param_headers(schema).ok())
+        .unwrap_or_default()
 }
 
 fn publish_workflow(
@@ -257,8 +268,10 @@ fn publish_workflow(
         parameters,
         plan,
     };
+    let definition = definition(&resolved, &name, catalog)?;
     Ok(PublishedTool {
-        definition: definition(&resolved, &name, catalog)?,
+        param_headers: repeated(&definition),
+        definition,
         name,
         target: Target::Workflow(Arc::new(target)),
     })

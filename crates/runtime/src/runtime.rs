@@ -219,6 +219,11 @@ impl Runtime {
         self.inner.published.subscribe()
     }
 
+    /// What is published at this moment.
+    pub fn current(&self) -> Arc<Published> {
+        Arc::clone(&self.inner.published.borrow())
+    }
+
     /// What is published once the backends have had a moment to tell their tools.
     pub async fn settled(&self) -> Arc<Published> {
         let content = self.content();

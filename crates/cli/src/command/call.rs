@@ -153,7 +153,7 @@ impl Local<'_> {
         if found.is_none() && published.withheld_reason(&tool).is_none() {
             return Ok(unknown(runtime, published, &tool));
         }
-        request.arguments = given.to_value();
+        request.arguments = given.to_value().into();
         let is_passed = found.is_some_and(|found| matches!(found.target, Target::Backend { .. }));
         let reply = if is_passed {
             match pass::exchange(pass::Terms::LOCAL, request, |sent| runtime.call(sent)).await? {

@@ -1,12 +1,13 @@
 //! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio; `backend odd` a handshake
-//! server with a tool and result that hold what no list of types foresees, and one that tells its metadata;
+//! server with a tool and result that hold what no list of types foresees, one that tells its metadata, and one that
+//! tells its arguments as they came;
 //! `backend asking` asks in the middle of a call; `backend conformance` has what the protocol's conformance suite looks for.
 
 mod fixture;
 
 use onecall_mcp::{
-    Incoming, RequestId, RpcError, code, message_text, method, notification, parse, response,
-    response_error,
+    Incoming, RequestId, RpcError, code, message_text, method, notification, parse, parse_call,
+    response, response_error,
 };
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write};
@@ -17,7 +18,7 @@ const HUGE: &str = "123456789012345678901234567890";
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("odd") => serve(&[meta_tool(), tool()], odd_result),
+        Some("odd") => serve(&[meta_tool(), tool(), heard_tool()], odd_result),
         Some("asking") => asking(),
         Some("conformance") => fixture::serve(),
         _ => {
@@ -36,11 +37,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn serve(
     tools: &[Value],
-    result: impl Fn(&Value) -> Value,
+    result: impl Fn(&Value, &str) -> Value,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        let Ok(Incoming::Request { id, method, params }) = parse(line?.as_bytes()) else {
+        let Ok((Incoming::Request { id, method, params }, arguments)) =
+            parse_call(line?.as_bytes())
+        else {
             continue;
         };
         let answer = match method.as_str() {
@@ -49,7 +52,10 @@ fn serve(
                 "serverInfo": { "name": "odd", "version": "1" }
             }),
             method::TOOLS_LIST => json!({ "tools": tools }),
-            method::TOOLS_CALL => result(&params),
+            method::TOOLS_CALL => {
+                let heard = arguments.map_or(String::new(), |raw| raw.get().to_owned());
+                result(&params, &heard)
+            }
             unknown => {
                 refuse(&mut output, &id, unknown)?;
                 continue;
@@ -154,7 +160,15 @@ fn meta_tool() -> Value {
         "annotations": { "readOnlyHint": true } })
 }
 
-fn odd_result(params: &Value) -> Value {
+fn heard_tool() -> Value {
+    json!({ "name": "heard", "inputSchema": { "type": "object" },
+        "annotations": { "readOnlyHint": true } })
+}
+
+fn odd_result(params: &Value, arguments: &str) -> Value {
+    if params["name"] == "heard" {
+        return json!({ "content": [{ "type": "text", "text": arguments }] });
+    }
     if params["name"] == "meta" {
         return json!({ "content": [], "structuredContent": params["_meta"] });
     }

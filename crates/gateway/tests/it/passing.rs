@@ -1,7 +1,9 @@
 //! What passes between clients and a backend: resources, prompts, progress, and what the backend asks back.
 
-use crate::client::Http;
+use crate::client::{Http, MODERN};
 use crate::world::World;
+use http::Method;
+use onecall_mcp::Era;
 use serde_json::{Value, json};
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -168,5 +170,84 @@ async fn a_watched_resource_and_changed_prompts_are_told() {
     session.legacy_result("tools/call", put("other")).await;
     let next = updated(&mut stream).await;
     assert_eq!(next, "demo://kept/other", "an update is told once");
+    world.end().await;
+}
+
+/// The text that a tool of a backend heard when it was called with these arguments.
+async fn heard(client: &mut Http, era: Era, meta: Value, arguments: &str) -> Value {
+    let place = "arguments as they are written";
+    let mut params = json!({ "name": "odd_heard", "arguments": place });
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    match era {
+        Era::Modern => {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            for (key, value) in meta.as_object().unwrap() {
+                params["_meta"][key] = value.clone();
+            }
+            headers.extend([
+                ("mcp-protocol-version", MODERN),
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "odd_heard"),
+            ]);
+        }
+        Era::Legacy => headers.extend(client.session_headers()),
+    }
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
+    let body = body.to_string().replace(&format!("{place:?}"), arguments);
+    let mut answer = client.send(Method::POST, "/mcp", &headers, body).await;
+    answer.response().await["result"]["content"][0]["text"].clone()
+}
+
+#[tokio::test]
+async fn arguments_of_a_passed_call_go_on_as_they_came() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    for (given, passed) in [
+        (
+            r#"{"n":123456789012345678901234567890,"f":1.10,"e":1e400,"s":"\ud800","b":1,"a":2}"#,
+            r#"{"n":123456789012345678901234567890,"f":1.10,"e":1e400,"s":"\ud800","b":1,"a":2}"#,
+        ),
+        // A line of a child's input ends at its first line break.
+        ("{\n\"a\": [1,\r\n2.0]}", "{ \"a\": [1,  2.0]}"),
+        // Two readers could take two values.
+        (r#"{"a":{"b":1,"b":2}}"#, r#"{"a":{"b":2}}"#),
+        ("null", "{}"),
+    ] {
+        for (era, meta) in [
+            (Era::Modern, json!({})),
+            (Era::Modern, json!({ "progressToken": "p" })),
+            (Era::Legacy, json!({})),
+        ] {
+            let told = heard(&mut client, era, meta.clone(), given).await;
+            assert_eq!(told, passed, "{era:?} {meta}");
+        }
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn arguments_that_a_workflow_cannot_hold_are_refused_in_words() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"three","arguments":{"n":1e400}}}"#;
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+    ];
+    headers.extend(client.session_headers());
+    let mut answer = client.send(Method::POST, "/mcp", &headers, body).await;
+    let result = answer.response().await["result"].clone();
+    let error = &result["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "input.invalid", "{result}");
+    let said = error["message"].as_str().unwrap();
+    assert!(said.contains("number out of range"), "{said}");
     world.end().await;
 }

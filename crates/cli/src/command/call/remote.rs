@@ -94,7 +94,7 @@ impl Elsewhere<'_> {
                 found.and_then(|found| found.definition.input_schema()),
             );
         }
-        request.arguments = given.to_value();
+        request.arguments = given.to_value().into();
         let mut reply = match self.exchange(request).await? {
             Passed::Reply(reply) => reply,
             Passed::Left(exit) => return Ok(exit),

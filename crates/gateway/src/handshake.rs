@@ -88,6 +88,15 @@ pub(crate) async fn session(
     mut request: Request,
     next: Next,
 ) -> Response {
+    // It chooses the era, and of two each reader would take another.
+    if sole(request.headers(), name::PROTOCOL_VERSION).is_err() {
+        let text = format!(
+            "header `{}` is given more than once or is not text",
+            name::PROTOCOL_VERSION
+        );
+        let error = RpcError::new(code::HEADER_MISMATCH, text);
+        return refuse(StatusCode::BAD_REQUEST, None, &error);
+    }
     if is_modern(request.headers()) {
         // The modern era has no sessions; a session named there must not be reached either.
         request.headers_mut().remove(name::SESSION);

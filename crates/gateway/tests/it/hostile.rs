@@ -193,6 +193,15 @@ async fn headers(table: &mut Table, client: &Http) {
         .answered("duplicate Mcp-Session-Id", "400 -32600", answer)
         .await;
     let version = ("mcp-protocol-version", MODERN);
+    let older = ("mcp-protocol-version", "2025-11-25");
+    for (of, method) in [("`rmcp`", "server/discover"), ("ours", "tools/list")] {
+        for versions in [[version, older], [older, version], [version, version]] {
+            let headers = [versions[0], versions[1], ("mcp-method", method)];
+            let answer = client.post(&headers, &modern(method, &json!({}))).await;
+            let name = format!("duplicate MCP-Protocol-Version, method of {of}");
+            table.answered(&name, "400 -32020", answer).await;
+        }
+    }
     let headers = [
         version,
         ("mcp-method", "tools/call"),

@@ -10,12 +10,14 @@ mod tests;
 
 use crate::admit::{in_json, refuse, sole};
 use crate::auth::Principal;
+use crate::limits::SESSION_RETRY_AFTER_SECONDS;
 use crate::options::HttpOptions;
 use crate::priming;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderMap, Method, StatusCode};
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use onecall_mcp::{Revision, RpcError, code, name};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +45,7 @@ pub(crate) struct Negotiated(pub(crate) Revision);
 impl Handshakes {
     pub(crate) fn new(options: &HttpOptions) -> Self {
         Self {
-            table: Arc::new(Table::new(options.session_idle)),
+            table: Arc::new(Table::new(options.session_idle, options.sessions_max)),
             max: options.sessions_max,
             opened: Mutex::default(),
         }
@@ -118,15 +120,17 @@ pub(crate) async fn session(
             revision = known;
             request.extensions_mut().insert(Negotiated(known));
         }
+        // Whoever sends it slowly, or together with others, is refused when the session is made.
         None if request.method() == Method::POST && handshakes.is_full() => {
-            let max = handshakes.max;
-            let text = format!("there are {max} sessions already; close one or come back later");
-            return refused(StatusCode::SERVICE_UNAVAILABLE, text);
+            return full(handshakes.max);
         }
         None => {}
     }
     let is_end = request.method() == Method::DELETE;
-    let response = in_json(next.run(request).await).await;
+    let Some(response) = table::unless_full(next.run(request)).await else {
+        return full(handshakes.max);
+    };
+    let response = in_json(response).await;
     if let Some(Negotiated(negotiated)) = response.extensions().get() {
         revision = *negotiated;
     }
@@ -152,9 +156,14 @@ pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 fn refused(status: StatusCode, text: impl Into<String>) -> Response {
-    let code = match status {
-        StatusCode::SERVICE_UNAVAILABLE => code::INTERNAL,
-        _ => code::INVALID_REQUEST,
-    };
-    refuse(status, None, &RpcError::new(code, text))
+    refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
+}
+
+fn full(max: usize) -> Response {
+    let text = format!("there are {max} sessions already; close one or come back later");
+    let error = RpcError::new(code::INTERNAL, text);
+    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+    let later = HeaderValue::from(SESSION_RETRY_AFTER_SECONDS);
+    response.headers_mut().insert(RETRY_AFTER, later);
+    response
 }

@@ -107,6 +107,9 @@ pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
 /// Limit: sessions of handshake clients, unless configured.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
 
+/// How soon a client that was refused for the number of sessions may come back, in seconds.
+pub(crate) const SESSION_RETRY_AFTER_SECONDS: u16 = 10;
+
 /// How long a session may be silent before it is closed, unless configured. Handshake clients almost never close
 /// theirs.
 pub(crate) const SESSION_IDLE: Duration = Duration::from_mins(30);

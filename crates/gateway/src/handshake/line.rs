@@ -20,6 +20,8 @@ use tokio::time::Instant;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
+    #[error("there is no room for another session")]
+    NoRoom,
     #[error("there is no such session")]
     Unknown,
     #[error("the session has ended")]

@@ -9,21 +9,38 @@ use rmcp::transport::common::server_side_http::session_id;
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+tokio::task_local! {
+    /// A session was wanted and there was no room for it: `rmcp` tells that like any other fault.
+    static WAS_FULL: Cell<bool>;
+}
+
+/// What comes of this, unless a session was wanted for which there was no room.
+pub(super) async fn unless_full<T>(opening: impl Future<Output = T>) -> Option<T> {
+    let opened = async {
+        let opened = opening.await;
+        (!WAS_FULL.with(Cell::get)).then_some(opened)
+    };
+    WAS_FULL.scope(Cell::new(false), opened).await
+}
+
 #[derive(Debug)]
 pub(crate) struct Table {
     lines: Mutex<HashMap<SessionId, Arc<Line>>>,
+    max: usize,
     /// How long a session may be silent.
     idle: Duration,
 }
 
 impl Table {
-    pub(super) fn new(idle: Duration) -> Self {
+    pub(super) fn new(idle: Duration, max: usize) -> Self {
         Self {
             lines: Mutex::default(),
+            max,
             idle,
         }
     }
@@ -50,9 +67,14 @@ impl SessionManager for Table {
     type Transport = HandlerEnd;
 
     async fn create_session(&self) -> Result<(SessionId, HandlerEnd), LineError> {
+        let mut lines = self.lock();
+        if lines.len() >= self.max {
+            let _ = WAS_FULL.try_with(|was_full| was_full.set(true));
+            return Err(LineError::NoRoom);
+        }
         let id = session_id();
         let (line, handler) = line::open(self.idle);
-        self.lock().insert(Arc::clone(&id), line);
+        lines.insert(Arc::clone(&id), line);
         Ok((id, handler))
     }
 

@@ -5,6 +5,8 @@ use crate::world::World;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn there_may_be_so_many_and_an_ended_one_makes_room() {
@@ -16,6 +18,7 @@ async fn there_may_be_so_many_and_an_ended_one_makes_room() {
     let mut third = Http::new(world.address);
     let mut refused = third.legacy("initialize", json!({})).await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers["retry-after"], "10");
     assert_eq!(refused.response().await["error"]["code"], -32603);
     // A modern client has no session and needs none.
     third.modern_result("tools/list", json!({})).await;
@@ -24,6 +27,54 @@ async fn there_may_be_so_many_and_an_ended_one_makes_room() {
     assert_eq!(ended.status, StatusCode::NO_CONTENT);
     third.initialize("2025-06-18", json!({})).await;
     first.legacy_result("tools/list", json!({})).await;
+    world.end().await;
+}
+
+/// Clients that were let in with the head of `initialize`, and send the rest once all of them are.
+#[tokio::test]
+async fn slow_openings_do_not_pass_the_limit() {
+    let world = World::start_with(|options| options.sessions_max = 3).await;
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } })
+    .to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nexpect: 100-continue\r\n\
+         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut opening = Vec::new();
+    for _ in 0..12 {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // It is told to go on when its body is awaited.
+        let mut told = [0; 25];
+        stream.read_exact(&mut told).await.unwrap();
+        assert!(told.starts_with(b"HTTP/1.1 100"), "{told:?}");
+        opening.push(stream);
+    }
+    let mut answers = Vec::new();
+    for stream in &mut opening {
+        stream.write_all(body.as_bytes()).await.unwrap();
+    }
+    for mut stream in opening {
+        let mut answer = String::new();
+        let read = stream.read_to_string(&mut answer);
+        let read = tokio::time::timeout(crate::world::PATIENCE, read).await;
+        read.expect("an answer in time").unwrap();
+        answers.push(answer);
+    }
+    let opened = |answer: &&String| answer.starts_with("HTTP/1.1 200");
+    assert_eq!(answers.iter().filter(opened).count(), 3, "{answers:?}");
+    for refused in answers.iter().filter(|answer| !opened(answer)) {
+        assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+        assert!(refused.contains("retry-after: 10"), "{refused}");
+        assert!(
+            refused.contains("there are 3 sessions already"),
+            "{refused}"
+        );
+    }
     world.end().await;
 }
 

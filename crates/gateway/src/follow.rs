@@ -43,8 +43,7 @@ pub(crate) async fn follow(
 ) -> Result<Value, RpcError> {
     let told = caller.progress.clone().zip(caller.peer.clone());
     let mut progress = told.map(|(token, peer)| Progress::new(token, peer));
-    let logged = caller.log_level.zip(caller.peer.clone());
-    let log = logged.map(|(level, peer)| Log::new(level, peer));
+    let log = Log::new(caller);
     let is_task = terms.may_be_task && caller.takes_tasks;
     let patience = if is_task { TASK_AFTER } else { terms.patience };
     let mut deadline = Instant::now() + patience;

@@ -1,11 +1,12 @@
 //! What happens in a run, and what backends log for a call, as log messages to the client that called, at the level
 //! it asked for.
 
+use crate::call::Caller;
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::RunId;
 use onecall_mcp::method;
-use rmcp::model::{CustomNotification, ServerNotification};
-use rmcp::service::{Peer, RoleServer};
+use rmcp::model::{CustomNotification, RequestId, ServerNotification};
+use rmcp::service::{OriginatingRequestId, Peer, RoleServer};
 use serde_json::{Value, json};
 
 /// How grave a message is, least first.
@@ -54,11 +55,18 @@ impl Level {
 pub(crate) struct Log {
     level: Level,
     peer: Peer<RoleServer>,
+    /// The call that the messages are about, on whose stream they come.
+    origin: Option<RequestId>,
 }
 
 impl Log {
-    pub(crate) fn new(level: Level, peer: Peer<RoleServer>) -> Self {
-        Self { level, peer }
+    /// `None` where the caller wants no messages, or can be told none.
+    pub(crate) fn new(caller: &Caller) -> Option<Self> {
+        Some(Self {
+            level: caller.log_level?,
+            peer: caller.peer.clone()?,
+            origin: caller.watch.request_id().cloned(),
+        })
     }
 
     pub(crate) async fn tell(&self, run: &RunId, events: &[Event], steps: &[String]) {
@@ -87,7 +95,10 @@ impl Log {
     }
 
     async fn send(&self, params: Value) {
-        let message = CustomNotification::new(method::MESSAGE, Some(params));
+        let mut message = CustomNotification::new(method::MESSAGE, Some(params));
+        if let Some(origin) = self.origin.clone() {
+            message.extensions.insert(OriginatingRequestId(origin));
+        }
         // A client that no longer listens is told nothing; its call ends by itself.
         let _ = self
             .peer

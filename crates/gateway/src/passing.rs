@@ -507,8 +507,8 @@ pub(crate) fn unknown(tool: &str) -> RpcError {
 }
 
 async fn log(caller: &Caller, message: Value) {
-    if let (Some(level), Some(peer)) = (caller.log_level, &caller.peer) {
-        Log::new(level, peer.clone()).pass(message).await;
+    if let Some(log) = Log::new(caller) {
+        log.pass(message).await;
     }
 }
 

@@ -12,6 +12,7 @@ mod hostile;
 mod http_legacy;
 mod http_modern;
 mod large;
+mod logging;
 mod owners;
 mod pages;
 mod passing;

@@ -2,6 +2,7 @@
 //! What is said within a session is up to `rmcp`.
 
 mod line;
+mod lost;
 mod stream;
 mod table;
 
@@ -70,6 +71,19 @@ impl Handshakes {
         self.table.contains(session).then_some(revision)
     }
 
+    /// Whether a request that wants to read a stream on can. Where it cannot `rmcp` would give an empty stream, and
+    /// 404 would tell the client that its session is gone.
+    fn can_go_on(&self, session: &str, request: &Request) -> bool {
+        if request.method() != Method::GET {
+            return true;
+        }
+        match sole(request.headers(), name::LAST_EVENT) {
+            Ok(None) => true,
+            Ok(Some(place)) => self.table.has_place(session, place),
+            Err(()) => false,
+        }
+    }
+
     /// Remembers whose a fresh session is, and forgets those that have ended.
     fn opened(&self, session: &str, fresh: Opened) {
         let mut opened = self.lock();
@@ -117,6 +131,10 @@ pub(crate) async fn session(
                 let text = "there is no such session; open one with `initialize`";
                 return refused(StatusCode::NOT_FOUND, text);
             };
+            if !handshakes.can_go_on(&session, &request) {
+                let text = "no stream of this session can be read on from this `Last-Event-ID`";
+                return refused(StatusCode::BAD_REQUEST, text);
+            }
             revision = known;
             request.extensions_mut().insert(Negotiated(known));
         }

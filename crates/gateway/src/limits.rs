@@ -120,6 +120,15 @@ pub(crate) const EVENTS_AHEAD_MAX: usize = 16;
 /// Limit: events of one stream that are kept for a client that comes back for them.
 pub(crate) const EVENTS_KEPT_MAX: usize = 16;
 
+/// Limit: answers of one session that nobody was there to read, which are kept in case their client comes back.
+pub(crate) const LOST_ANSWERS_MAX: usize = 8;
+
+/// Limit: such answers of all sessions of a server, in bytes.
+pub(crate) const LOST_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How long such an answer is kept.
+pub(crate) const LOST_LIFE: Duration = Duration::from_mins(1);
+
 /// Limit: streams of one session beside those that it is told things on.
 pub(crate) const IDLE_STREAMS_MAX: usize = 32;
 

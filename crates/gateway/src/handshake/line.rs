@@ -1,6 +1,7 @@
 //! One session: what the client says goes to the handler, what the handler says goes to the stream it belongs to.
 //! A silent session is little more than its names: nothing runs for it, and its queues are empty.
 
+use super::lost::{self, Lost};
 use super::stream::{EventId, Events, Outbox, Room};
 use crate::limits::{EVENTS_AHEAD_MAX, IDLE_STREAMS_MAX, STREAM_RETRY};
 use futures::channel::{mpsc, oneshot};
@@ -48,6 +49,7 @@ struct State {
     /// them again and again.
     idle: Vec<mpsc::Sender<ServerSseMessage>>,
     answers: HashMap<u64, Answering>,
+    lost: Lost,
     /// Which stream belongs to what the handler names.
     named: HashMap<Named, u64>,
     next_request: u64,
@@ -77,7 +79,7 @@ pub(crate) struct HandlerEnd {
 }
 
 /// Both ends of a new session.
-pub(super) fn open(idle: Duration) -> (Arc<Line>, HandlerEnd) {
+pub(super) fn open(idle: Duration, room: lost::Room) -> (Arc<Line>, HandlerEnd) {
     let (to_handler, from_client) = mpsc::channel(EVENTS_AHEAD_MAX);
     // The event that opens the stream has the place 0.
     let first = EventId {
@@ -91,6 +93,7 @@ pub(super) fn open(idle: Duration) -> (Arc<Line>, HandlerEnd) {
         own,
         idle: Vec::new(),
         answers: HashMap::new(),
+        lost: Lost::new(room),
         named: HashMap::new(),
         next_request: 0,
         last_active: Instant::now(),
@@ -139,6 +142,20 @@ impl Line {
         self.active().listen(None)
     }
 
+    /// Whether a stream can be read on from here.
+    pub(super) fn has_place(&self, place: &str) -> bool {
+        let Ok(seen) = place.parse::<EventId>() else {
+            return false;
+        };
+        let state = self.lock();
+        let Some(request) = seen.request else {
+            return state.own.has_had(seen.index);
+        };
+        let answering = state.answers.get(&request);
+        answering.is_some_and(|answering| answering.outbox.has_had(seen.index))
+            || state.lost.has(request, seen.index)
+    }
+
     /// Reads a stream on from the last event that the client has seen.
     pub(super) fn resume(&self, place: &str) -> Result<Events, LineError> {
         let seen: EventId = place
@@ -148,10 +165,11 @@ impl Line {
         let Some(request) = seen.request else {
             return state.listen(Some(seen.index));
         };
-        let answering = state.answers.get_mut(&request);
-        answering
-            .and_then(|answering| answering.outbox.replay(Some(seen.index)))
-            .ok_or_else(|| LineError::NoStream(place.to_owned()))
+        let events = match state.answers.get_mut(&request) {
+            Some(answering) => answering.outbox.replay(Some(seen.index)),
+            None => state.lost.take(request, seen.index),
+        };
+        events.ok_or_else(|| LineError::NoStream(place.to_owned()))
     }
 
     /// Ends the session and its streams. What was said before still reaches the handler.
@@ -162,6 +180,7 @@ impl Line {
         state.own.close();
         state.idle.clear();
         state.answers.clear();
+        state.lost.clear();
         state.named.clear();
     }
 
@@ -226,16 +245,16 @@ impl State {
         }
     }
 
-    fn answered(&mut self, request: u64) {
-        let Some(answering) = self.answers.remove(&request) else {
-            return;
-        };
+    /// Ends the answering of a request; what its stream holds is up to the caller.
+    fn answered(&mut self, request: u64) -> Option<Outbox> {
+        let answering = self.answers.remove(&request)?;
         for name in answering.names.iter().flatten() {
             // A client that uses an id twice at once has the name taken over by the later request.
             if self.named.get(name) == Some(&request) {
                 self.named.remove(name);
             }
         }
+        Some(answering.outbox)
     }
 
     /// A client waits for an answer, which may be up to a person and take its time.
@@ -257,8 +276,10 @@ impl State {
         let room = outbox.put(event);
         if let Some(request) = request
             && is_answer
+            && let Some(outbox) = self.answered(request)
+            && !outbox.is_read()
         {
-            self.answered(request);
+            self.lost.keep(request, outbox);
         }
         room
     }
@@ -335,16 +356,24 @@ impl Transport<RoleServer> for HandlerEnd {
     /// nobody waited for an answer.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let last_active = self.line.lock().last_active;
+            let (last_active, forgets) = {
+                let state = self.line.lock();
+                (state.last_active, state.lost.until())
+            };
             // Never, where the duration is beyond what the clock can tell.
-            let Some(end) = last_active.checked_add(self.idle) else {
+            let end = last_active.checked_add(self.idle);
+            let Some(next_look) = end.into_iter().chain(forgets).min() else {
                 return self.from_client.next().await;
             };
-            let next = tokio::time::timeout_at(end, self.from_client.next());
+            let next = tokio::time::timeout_at(next_look, self.from_client.next());
             if let Ok(message) = next.await {
                 return message;
             }
             let mut state = self.line.lock();
+            state.lost.forget_old();
+            if end != Some(next_look) {
+                continue;
+            }
             if state.is_answering() {
                 state.last_active = Instant::now();
             } else if state.last_active == last_active {

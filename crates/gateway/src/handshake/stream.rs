@@ -2,8 +2,10 @@
 
 use crate::limits::{EVENTS_AHEAD_MAX, EVENTS_KEPT_MAX};
 use futures::channel::mpsc;
+use rmcp::model::ServerJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::num::ParseIntError;
 use std::str::FromStr;
 
@@ -79,6 +81,17 @@ impl Outbox {
         !self.reader.is_closed()
     }
 
+    /// Whether there is or was such an event.
+    pub(super) fn has_had(&self, seen: u64) -> bool {
+        seen < self.next.index
+    }
+
+    /// How much is kept for a reader that comes back, in bytes as it would be sent.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let messages = self.kept.iter().filter_map(|event| event.message.as_ref());
+        messages.map(|message| bytes_of(message)).sum()
+    }
+
     /// Lets the reader end once it has read what waits.
     pub(super) fn close(&mut self) {
         self.reader.close_channel();
@@ -105,7 +118,7 @@ impl Outbox {
         let kept = u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
         let oldest = self.next.index - kept;
         let skipped = match seen {
-            Some(seen) if seen >= self.next.index => return None,
+            Some(seen) if !self.has_had(seen) => return None,
             Some(seen) => (seen + 1).saturating_sub(oldest),
             None => 0,
         };
@@ -120,6 +133,26 @@ impl Outbox {
         }
         Some(events)
     }
+}
+
+fn bytes_of(message: &ServerJsonRpcMessage) -> usize {
+    struct Counter(usize);
+
+    impl Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    // Counting cannot fail, and what cannot be written is not sent either.
+    let _ = serde_json::to_writer(&mut counter, message);
+    counter.0
 }
 
 fn channel() -> (mpsc::Sender<ServerSseMessage>, Events) {

@@ -3,6 +3,8 @@
 //! Its own table runs a task with four channels for each session, which is half of the memory of a silent one.
 
 use super::line::{self, HandlerEnd, Line, LineError};
+use super::lost::Room;
+use crate::limits::LOST_BYTES_MAX;
 use futures::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::common::server_side_http::session_id;
@@ -34,6 +36,8 @@ pub(crate) struct Table {
     max: usize,
     /// How long a session may be silent.
     idle: Duration,
+    /// Room for answers that nobody was there to read.
+    lost: Room,
 }
 
 impl Table {
@@ -42,6 +46,7 @@ impl Table {
             lines: Mutex::default(),
             max,
             idle,
+            lost: Room::new(LOST_BYTES_MAX),
         }
     }
 
@@ -51,6 +56,12 @@ impl Table {
 
     pub(super) fn contains(&self, session: &str) -> bool {
         self.lock().contains_key(session)
+    }
+
+    /// Whether a stream of a session can be read on from here.
+    pub(super) fn has_place(&self, session: &str, place: &str) -> bool {
+        let line = self.lock().get(session).cloned();
+        line.is_some_and(|line| line.has_place(place))
     }
 
     fn line(&self, session: &SessionId) -> Result<Arc<Line>, LineError> {
@@ -73,7 +84,7 @@ impl SessionManager for Table {
             return Err(LineError::NoRoom);
         }
         let id = session_id();
-        let (line, handler) = line::open(self.idle);
+        let (line, handler) = line::open(self.idle, self.lost.clone());
         lines.insert(Arc::clone(&id), line);
         Ok((id, handler))
     }

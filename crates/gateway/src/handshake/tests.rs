@@ -1,8 +1,11 @@
 //! Which stream of a session an event comes on, what a client that comes back is given, and how a session ends.
 
 use super::line::{self, HandlerEnd, Line, LineError};
+use super::lost::Room;
 use super::stream::Events;
-use crate::limits::{EVENTS_AHEAD_MAX, EVENTS_KEPT_MAX, IDLE_STREAMS_MAX};
+use crate::limits::{
+    EVENTS_AHEAD_MAX, EVENTS_KEPT_MAX, IDLE_STREAMS_MAX, LOST_ANSWERS_MAX, LOST_LIFE,
+};
 use futures::{FutureExt as _, StreamExt as _};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport as _;
@@ -11,6 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const IDLE: Duration = Duration::from_mins(30);
+
+/// Room for answers that nobody read.
+const LOST_BYTES: usize = 64 * 1024;
+
+fn open() -> (Arc<Line>, HandlerEnd) {
+    line::open(IDLE, Room::new(LOST_BYTES))
+}
 
 fn from_client(message: Value) -> ClientJsonRpcMessage {
     serde_json::from_value(message).unwrap()
@@ -54,7 +64,7 @@ fn waiting(events: &mut Events) -> (Vec<String>, bool) {
 
 /// A session whose handler has been handed the first request of its client.
 async fn asked(id: i64, token: i64) -> (Arc<Line>, HandlerEnd, Events) {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     let events = line.ask(call(id, token)).await.unwrap();
     assert!(handler.receive().await.is_some());
     (line, handler, events)
@@ -92,8 +102,63 @@ async fn a_lost_stream_is_read_on_behind_what_was_seen() {
 }
 
 #[tokio::test]
+async fn an_answer_that_nobody_read_is_kept_and_can_be_had_once() {
+    let (line, mut handler, events) = asked(1, 10).await;
+    drop(events);
+    handler.send(progress(10, 1)).await.unwrap();
+    handler.send(answer(1)).await.unwrap();
+    for (place, is_there) in [("0/0", true), ("2/0", true), ("3/0", false), ("0/1", false)] {
+        assert_eq!(line.has_place(place), is_there, "{place}");
+    }
+    assert!(line.resume("3/0").is_err());
+    let mut again = line.resume("0/0").unwrap();
+    let rest = vec!["1/0".to_owned(), "2/0".to_owned()];
+    assert_eq!(waiting(&mut again), (rest, true));
+    assert!(!line.has_place("0/0"));
+    assert!(line.resume("0/0").is_err());
+}
+
+#[tokio::test]
+async fn of_answers_that_nobody_read_the_latest_are_kept_while_there_is_room() {
+    let (line, mut handler) = open();
+    let lose = async |id: i64, text: &str, handler: &mut HandlerEnd| {
+        drop(line.ask(call(id, id)).await.unwrap());
+        assert!(handler.receive().await.is_some());
+        let result = json!({ "content": [{ "type": "text", "text": text }] });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        handler.send(from_handler(answer)).await.unwrap();
+    };
+    let large = "x".repeat(LOST_BYTES / 2);
+    lose(0, &large, &mut handler).await;
+    lose(1, &large, &mut handler).await;
+    assert!(line.has_place("0/0"));
+    assert!(!line.has_place("0/1"), "there was no room left for it");
+    for id in 2..=i64::try_from(LOST_ANSWERS_MAX).unwrap() + 1 {
+        lose(id, "", &mut handler).await;
+    }
+    assert!(!line.has_place("0/0"), "it was the oldest");
+    assert!(line.has_place("0/2"));
+    lose(20, &large, &mut handler).await;
+    let last = format!("0/{}", LOST_ANSWERS_MAX + 2);
+    assert!(line.has_place(&last), "there is room again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_comes_back_for_is_forgotten() {
+    let (line, mut handler, events) = asked(1, 10).await;
+    drop(events);
+    handler.send(answer(1)).await.unwrap();
+    let silent = tokio::time::timeout(LOST_LIFE / 2, handler.receive());
+    assert!(silent.await.is_err());
+    assert!(line.has_place("0/0"));
+    let silent = tokio::time::timeout(LOST_LIFE, handler.receive());
+    assert!(silent.await.is_err(), "the session stays open");
+    assert!(!line.has_place("0/0"));
+}
+
+#[tokio::test]
 async fn a_session_keeps_the_last_events_until_its_stream_is_opened() {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     for _ in 0..EVENTS_KEPT_MAX + 3 {
         handler.send(changed()).await.unwrap();
     }
@@ -112,7 +177,7 @@ async fn a_session_keeps_the_last_events_until_its_stream_is_opened() {
 
 #[tokio::test]
 async fn a_second_stream_stays_open_and_hears_nothing() {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     let mut first = line.listen().unwrap();
     let mut oldest = line.listen().unwrap();
     let others: Vec<_> = (0..IDLE_STREAMS_MAX).map(|_| line.listen()).collect();
@@ -127,7 +192,7 @@ async fn a_second_stream_stays_open_and_hears_nothing() {
 
 #[tokio::test]
 async fn a_reader_that_is_behind_is_waited_for_and_one_that_has_gone_is_not() {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     let mut events = line.listen().unwrap();
     for _ in 0..EVENTS_AHEAD_MAX {
         handler.send(changed()).await.unwrap();
@@ -155,7 +220,7 @@ async fn a_cancelled_request_is_not_answered() {
 
 #[tokio::test]
 async fn an_ended_session_ends_its_streams_and_loses_nothing_said() {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     let mut own = line.listen().unwrap();
     let mut beside = line.listen().unwrap();
     let mut events = line.ask(call(1, 10)).await.unwrap();
@@ -175,7 +240,7 @@ async fn an_ended_session_ends_its_streams_and_loses_nothing_said() {
 
 #[tokio::test]
 async fn without_a_handler_nobody_waits() {
-    let (line, handler) = line::open(IDLE);
+    let (line, handler) = open();
     let greeted = tokio::spawn({
         let line = Arc::clone(&line);
         async move { line.greet(call(1, 10)).await }
@@ -189,7 +254,7 @@ async fn without_a_handler_nobody_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_ends_once_both_were_silent() {
-    let (line, mut handler) = line::open(IDLE);
+    let (line, mut handler) = open();
     let begun = tokio::time::Instant::now();
     let heard = tokio::spawn(async move {
         let mut next = Box::pin(handler.receive());

@@ -3,6 +3,7 @@
 use crate::client::Http;
 use crate::world::World;
 use http::{Method, StatusCode};
+use onecall_engine::journal::Phase;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -203,6 +204,36 @@ async fn a_client_that_lost_the_stream_of_its_call_reads_on() {
     assert_eq!(response["result"]["structuredContent"], answer);
     assert!(stream.next().await.is_none());
     // What is answered cannot be read again, and a stream that says nothing is not opened for it.
-    assert!(client.get_from("0/0").await.next().await.is_none());
+    // To be told 404 would mean that the session is gone.
+    for place in ["0/0", "9/7", "9", "x", ""] {
+        let refused = client.get_from(place).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{place}");
+    }
+    client.legacy_result("tools/list", json!({})).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_comes_back_after_the_end_of_its_call_has_the_answer() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let mut lost = client
+        .legacy("tools/call", json!({ "name": "patient" }))
+        .await;
+    assert!(lost.first_event().await.contains("id: 0/0"));
+    world.newest_comes_to("patient", Phase::Running).await;
+    drop(lost);
+    world.newest_comes_to("patient", Phase::Completed).await;
+    // Its answer is given a moment after its end; another call through the same session is behind it.
+    client
+        .legacy_result("tools/call", json!({ "name": "three" }))
+        .await;
+    let mut stream = client.get_from("0/0").await;
+    assert_eq!(stream.status, StatusCode::OK);
+    let response = stream.next().await.unwrap();
+    assert_eq!(response["id"], client.last_id() - 1);
+    assert_ne!(response["result"]["isError"], true, "{response}");
+    assert!(stream.next().await.is_none());
     world.end().await;
 }

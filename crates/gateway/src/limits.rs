@@ -73,6 +73,10 @@ pub(crate) const LIST_TTL: Duration = Duration::from_secs(10);
 /// How long calls in flight may go on after the server was told to stop.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
+/// How long calls in flight may go on after the input of a stdio client has ended. With `CLOSING`, and what it takes
+/// the program to put runs away, this makes up its grace time of ten seconds.
+pub(crate) const INPUT_GRACE: Duration = Duration::from_millis(7_500);
+
 /// How long streams may take to end after the last call.
 pub(crate) const CLOSING: Duration = Duration::from_secs(1);
 

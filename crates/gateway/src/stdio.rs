@@ -1,7 +1,7 @@
 //! The face over standard input and output: lines of JSON, both eras, ends with the input.
 //! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
 
-use crate::limits::{GRACE, LINE_BYTES_MAX, LINES_AHEAD_MAX};
+use crate::limits::{CLOSING, GRACE, INPUT_GRACE, LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
@@ -15,12 +15,13 @@ use onecall_mcp::{
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta as _, JsonRpcMessage,
-    JsonRpcRequest, ProtocolVersion,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta as _,
+    JsonRpcMessage, JsonRpcRequest, ProtocolVersion,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -89,7 +90,12 @@ pub async fn serve_lines(
         stream: input,
         ended: Arc::clone(&input_ended),
     };
-    let transport = LineTransport::start(input, output, shared.unread.clone());
+    let ending = Ending {
+        input_ended: Arc::clone(&input_ended),
+        leaving: shared.leaving.clone(),
+        closing: closing.clone(),
+    };
+    let transport = LineTransport::start(input, output, shared.unread.clone(), ending);
     let served = serve_server_with_ct(Handler::new(shared), transport, closing).await;
     let outcome = match served {
         Ok(running) => {
@@ -117,8 +123,32 @@ struct Input {
     ended: Arc<OnceLock<Instant>>,
 }
 
+/// What happens once the input has ended.
+struct Ending {
+    input_ended: Arc<OnceLock<Instant>>,
+    /// Calls that still run must be answered now.
+    leaving: CancellationToken,
+    /// Whatever listens must end.
+    closing: CancellationToken,
+}
+
+impl Ending {
+    /// Gives calls in flight their time, then has the rest answered.
+    async fn last_calls(&self) {
+        let ended = *self.input_ended.get_or_init(Instant::now);
+        let ended = tokio::time::Instant::from_std(ended);
+        tokio::time::sleep_until(ended + INPUT_GRACE).await;
+        self.leaving.cancel();
+        tokio::time::sleep_until(ended + INPUT_GRACE + CLOSING).await;
+        tracing::warn!("leaving with requests unanswered");
+    }
+}
+
 struct LineTransport {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
+    /// Requests that were handed over, listeners aside, which are answered when all ends.
+    unanswered: HashSet<rmcp::model::RequestId>,
+    ending: Ending,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     reading: JoinHandle<()>,
     writing: Option<JoinHandle<()>>,
@@ -126,16 +156,49 @@ struct LineTransport {
 }
 
 impl LineTransport {
-    fn start(input: Input, output: Box<dyn AsyncWrite + Send + Unpin>, unread: Unread) -> Self {
+    fn start(
+        input: Input,
+        output: Box<dyn AsyncWrite + Send + Unpin>,
+        unread: Unread,
+        ending: Ending,
+    ) -> Self {
         let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
         let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
         let refusals = outgoing.clone();
         Self {
             incoming,
+            unanswered: HashSet::new(),
+            ending,
             outgoing: Some(outgoing),
             reading: tokio::spawn(read(input, received, refusals)),
             writing: Some(tokio::spawn(write(output, to_write))),
             unread,
+        }
+    }
+}
+
+impl LineTransport {
+    /// Notes what must be answered yet.
+    fn note(&mut self, message: &ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                if !matches!(
+                    request.request,
+                    ClientRequest::SubscriptionsListenRequest(_)
+                ) {
+                    self.unanswered.insert(request.id.clone());
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // What is cancelled is not answered.
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.unanswered.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
 }
@@ -153,6 +216,15 @@ impl Transport<RoleServer> for LineTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        match &item {
+            JsonRpcMessage::Response(response) => drop(self.unanswered.remove(&response.id)),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.unanswered.remove(id);
+                }
+            }
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
         let (outgoing, unread) = (self.outgoing.clone(), self.unread.clone());
         async move {
             let text = serde_json::to_vec(&item)?;
@@ -164,8 +236,19 @@ impl Transport<RoleServer> for LineTransport {
         }
     }
 
+    /// What the client says next; nothing more once its input has ended and all is answered. From then on `rmcp`
+    /// sends nothing but answers: a call that still wants to tell of its progress would wait for ever.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        self.incoming.recv().await
+        if let Some(message) = self.incoming.recv().await {
+            self.note(&message);
+            return Some(message);
+        }
+        // It is asked again after each thing that it was given to send.
+        if !self.unanswered.is_empty() {
+            self.ending.last_calls().await;
+        }
+        self.ending.closing.cancel();
+        None
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {

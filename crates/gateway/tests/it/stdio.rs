@@ -3,6 +3,7 @@
 use crate::world::{PATIENCE, runtime};
 use onecall_gateway::{StdioOptions, serve_lines};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +55,21 @@ impl Pipe {
         self.next().await
     }
 
+    /// Ends the input, and gives what is written afterwards.
+    async fn rest(mut self) -> Vec<Value> {
+        self.input.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        let reading = async {
+            while let Some(line) = self.lines.next_line().await.unwrap() {
+                rest.push(serde_json::from_str(&line).unwrap());
+            }
+        };
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        read.expect("the output ends with the input");
+        self.serving.await.unwrap();
+        rest
+    }
+
     async fn end(mut self) {
         self.input.shutdown().await.unwrap();
         let ended = tokio::time::timeout(PATIENCE, self.serving).await;
@@ -84,6 +100,84 @@ async fn a_handshake_client_lists_and_calls() {
         r#"{"jsonrpc":"2.0","id":2,"result":{"zulu":{"b":123456789012345678901234567890,"a":2},"content":[{"type":"hologram","depth":3,"annotations":{"audience":["martian"]}}],"structuredContent":{"result":[1,2,3]},"_meta":{"vendor.example/x":null}}}"#
     );
     pipe.end().await;
+}
+
+/// Opens a session of the handshake era.
+async fn open_session(pipe: &mut Pipe) {
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" } });
+    pipe.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
+        .await;
+    pipe.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+}
+
+#[tokio::test]
+async fn a_call_in_flight_is_told_of_and_answered_after_the_end_of_the_input() {
+    let modern = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    for is_modern in [true, false] {
+        for tool in ["three", "demo_slow"] {
+            for way in ["progressToken", "logging", "nothing"] {
+                let mut pipe = connect().await;
+                let mut meta = if is_modern { modern.clone() } else { json!({}) };
+                if !is_modern {
+                    open_session(&mut pipe).await;
+                }
+                match way {
+                    "progressToken" => meta[way] = json!("p"),
+                    "logging" if is_modern => {
+                        meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+                    }
+                    "logging" => {
+                        let level = json!({ "level": "debug" });
+                        let set = json!({ "jsonrpc": "2.0", "id": "l",
+                            "method": "logging/setLevel", "params": level });
+                        pipe.ask(set).await;
+                    }
+                    _ => {}
+                }
+                let call = json!({ "name": tool, "arguments": { "ms": 300 }, "_meta": meta });
+                let call =
+                    json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call });
+                pipe.write(&call.to_string()).await;
+                let begun = Instant::now();
+                let rest = pipe.rest().await;
+                let name = format!("{tool}, {way}, modern: {is_modern}");
+                assert!(begun.elapsed() < Duration::from_secs(4), "{name}");
+                let answer = rest.last().unwrap_or_else(|| panic!("{name}: an answer"));
+                assert_eq!(answer["id"], 7, "{name}: {answer}");
+                assert!(answer["error"].is_null(), "{name}: {answer}");
+                let is_told = way == "progressToken" || way == "logging" && tool == "three";
+                assert_eq!(rest.len() > 1, is_told, "{name}: {rest:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_listener_or_a_cancelled_call_keeps_nobody_after_the_end_of_the_input() {
+    let mut pipe = connect().await;
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let listen = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
+    let listen =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen });
+    let acknowledged = pipe.ask(listen).await;
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    let call = json!({ "name": "endless", "_meta": meta });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call });
+    pipe.write(&call.to_string()).await;
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": 2 } });
+    pipe.write(&cancel.to_string()).await;
+    let begun = Instant::now();
+    pipe.rest().await;
+    let lasted = begun.elapsed();
+    assert!(lasted < Duration::from_secs(4), "{lasted:?}");
 }
 
 #[tokio::test]

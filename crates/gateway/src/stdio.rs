@@ -1,13 +1,15 @@
 //! The face over standard input and output: lines of JSON, both eras, ends with the input.
 //! Reading and writing have tasks of their own, so that nothing is lost when the handler turns to other work.
 
-use crate::limits::{CLOSING, GRACE, INPUT_GRACE, LINE_BYTES_MAX, LINES_AHEAD_MAX};
+mod end;
+
+use crate::limits::{GRACE, LINE_BYTES_MAX, LINES_AHEAD_MAX};
 use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared, VERSIONS};
-use crate::unread::Unread;
 use crate::{batch, typed};
+use end::{End, Ending};
 use futures::future::BoxFuture;
 use onecall_mcp::{
     Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, code, message_text, method,
@@ -18,18 +20,14 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetExtensions, GetMeta as _,
     JsonRpcMessage, JsonRpcRequest, ProtocolVersion,
 };
-use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
-use rmcp::transport::Transport;
+use rmcp::service::serve_server_with_ct;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
-use std::future::Future;
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Serves over standard input and output until the input ends or `stop` is cancelled. Returns when the input ended,
 /// if it did: the last calls are given some time after it.
@@ -90,22 +88,58 @@ pub async fn serve_lines(
         stream: input,
         ended: Arc::clone(&input_ended),
     };
-    let ending = Ending {
-        input_ended: Arc::clone(&input_ended),
-        leaving: shared.leaving.clone(),
-        closing: closing.clone(),
+    let served = serve_eras(&shared, input, output, &closing).await;
+    leaving.abort();
+    served.map(|()| input_ended.get().copied())
+}
+
+/// Serves both eras of one client. Each has a connection of its own as far as `rmcp` is concerned, which refuses one
+/// era where the other came first.
+async fn serve_eras(
+    shared: &Arc<Shared>,
+    input: Input,
+    output: Box<dyn AsyncWrite + Send + Unpin>,
+    closing: &CancellationToken,
+) -> Result<(), ServeError> {
+    let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
+    let writing = tokio::spawn(write(output, to_write));
+    // It is one client, whichever era it speaks.
+    let handler = Handler::new(Arc::clone(shared));
+    let open = || {
+        let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
+        let closing = closing.child_token();
+        let ending = Ending {
+            input_ended: Arc::clone(&input.ended),
+            leaving: shared.leaving.clone(),
+            closing: closing.clone(),
+        };
+        let end = End::new(incoming, outgoing.clone(), shared.unread.clone(), ending);
+        let serving = Box::pin(serve_era(handler.clone(), end, closing));
+        (Way::new(received), serving)
     };
-    let transport = LineTransport::start(input, output, shared.unread.clone(), ending);
-    let served = serve_server_with_ct(Handler::new(shared), transport, closing).await;
-    let outcome = match served {
+    let ((modern, serving_modern), (handshake, serving_handshake)) = (open(), open());
+    let ways = Ways { modern, handshake };
+    let reading = AbortOnDropHandle::new(tokio::spawn(read(input, ways, outgoing)));
+    tokio::try_join!(serving_modern, serving_handshake)?;
+    // It holds the last way to the output, which ends with what was written.
+    reading.abort();
+    drop(reading);
+    let _ = writing.await;
+    Ok(())
+}
+
+async fn serve_era(
+    handler: Handler,
+    end: End,
+    closing: CancellationToken,
+) -> Result<(), ServeError> {
+    match serve_server_with_ct(handler, end, closing).await {
         Ok(running) => {
             let _ = running.waiting().await;
             Ok(())
         }
         Err(error) => opening_failed(&error),
-    };
-    leaving.abort();
-    outcome.map(|()| input_ended.get().copied())
+    }
 }
 
 /// A client that leaves before it said anything is no fault.
@@ -123,152 +157,72 @@ struct Input {
     ended: Arc<OnceLock<Instant>>,
 }
 
-/// What happens once the input has ended.
-struct Ending {
-    input_ended: Arc<OnceLock<Instant>>,
-    /// Calls that still run must be answered now.
-    leaving: CancellationToken,
-    /// Whatever listens must end.
-    closing: CancellationToken,
+/// Where the messages of each era go.
+struct Ways {
+    modern: Way,
+    handshake: Way,
 }
 
-impl Ending {
-    /// Gives calls in flight their time, then has the rest answered.
-    async fn last_calls(&self) {
-        let ended = *self.input_ended.get_or_init(Instant::now);
-        let ended = tokio::time::Instant::from_std(ended);
-        tokio::time::sleep_until(ended + INPUT_GRACE).await;
-        self.leaving.cancel();
-        tokio::time::sleep_until(ended + INPUT_GRACE + CLOSING).await;
-        tracing::warn!("leaving with requests unanswered");
-    }
+struct Way {
+    received: mpsc::Sender<ClientJsonRpcMessage>,
+    /// The protocol was opened here. Before, there is nothing that a message without an answer could be about, and
+    /// `rmcp` would end the connection over it.
+    is_open: bool,
 }
 
-struct LineTransport {
-    incoming: mpsc::Receiver<ClientJsonRpcMessage>,
-    /// Requests that were handed over, listeners aside, which are answered when all ends.
-    unanswered: HashSet<rmcp::model::RequestId>,
-    ending: Ending,
-    outgoing: Option<mpsc::Sender<Vec<u8>>>,
-    reading: JoinHandle<()>,
-    writing: Option<JoinHandle<()>>,
-    unread: Unread,
-}
-
-impl LineTransport {
-    fn start(
-        input: Input,
-        output: Box<dyn AsyncWrite + Send + Unpin>,
-        unread: Unread,
-        ending: Ending,
-    ) -> Self {
-        let (received, incoming) = mpsc::channel(LINES_AHEAD_MAX);
-        let (outgoing, to_write) = mpsc::channel(LINES_AHEAD_MAX);
-        let refusals = outgoing.clone();
+impl Way {
+    fn new(received: mpsc::Sender<ClientJsonRpcMessage>) -> Self {
         Self {
-            incoming,
-            unanswered: HashSet::new(),
-            ending,
-            outgoing: Some(outgoing),
-            reading: tokio::spawn(read(input, received, refusals)),
-            writing: Some(tokio::spawn(write(output, to_write))),
-            unread,
+            received,
+            is_open: false,
         }
     }
+
+    async fn pass(&self, message: ClientJsonRpcMessage) -> bool {
+        self.received.send(message).await.is_ok()
+    }
 }
 
-impl LineTransport {
-    /// Notes what must be answered yet.
-    fn note(&mut self, message: &ClientJsonRpcMessage) {
-        match message {
+impl Ways {
+    /// Hands a message over to its era; `false` where nobody takes it any more.
+    async fn pass(&mut self, message: ClientJsonRpcMessage) -> bool {
+        match &message {
             JsonRpcMessage::Request(request) => {
-                if !matches!(
-                    request.request,
-                    ClientRequest::SubscriptionsListenRequest(_)
-                ) {
-                    self.unanswered.insert(request.id.clone());
-                }
+                let way = if self.is_of_handshake(&request.request) {
+                    &mut self.handshake
+                } else {
+                    &mut self.modern
+                };
+                way.is_open = way.is_open || opens(&request.request);
+                way.pass(message).await
             }
             JsonRpcMessage::Notification(notification) => {
-                // What is cancelled is not answered.
-                if let ClientNotification::CancelledNotification(cancelled) =
-                    &notification.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.unanswered.remove(id);
+                let notification = &notification.notification;
+                let is_of_both =
+                    matches!(notification, ClientNotification::CancelledNotification(_));
+                if is_of_both && self.modern.is_open && !self.modern.pass(message.clone()).await {
+                    return false;
                 }
+                !self.handshake.is_open || self.handshake.pass(message).await
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
-        }
-    }
-}
-
-impl Drop for LineTransport {
-    fn drop(&mut self) {
-        self.reading.abort();
-    }
-}
-
-impl Transport<RoleServer> for LineTransport {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        match &item {
-            JsonRpcMessage::Response(response) => drop(self.unanswered.remove(&response.id)),
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.unanswered.remove(id);
-                }
+            // Only handshake clients are asked.
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                !self.handshake.is_open || self.handshake.pass(message).await
             }
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
-        }
-        let (outgoing, unread) = (self.outgoing.clone(), self.unread.clone());
-        async move {
-            let text = serde_json::to_vec(&item)?;
-            let mut text = unread.show(&text).unwrap_or(text);
-            text.push(b'\n');
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
-            let outgoing = outgoing.ok_or_else(closed)?;
-            outgoing.send(text).await.map_err(|_| closed())
         }
     }
 
-    /// What the client says next; nothing more once its input has ended and all is answered. From then on `rmcp`
-    /// sends nothing but answers: a call that still wants to tell of its progress would wait for ever.
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        if let Some(message) = self.incoming.recv().await {
-            self.note(&message);
-            return Some(message);
-        }
-        // It is asked again after each thing that it was given to send.
-        if !self.unanswered.is_empty() {
-            self.ending.last_calls().await;
-        }
-        self.ending.closing.cancel();
-        None
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.reading.abort();
-        self.outgoing = None;
-        if let Some(writing) = self.writing.take() {
-            let _ = writing.await;
-        }
-        Ok(())
+    /// A modern request says so itself.
+    fn is_of_handshake(&self, request: &ClientRequest) -> bool {
+        let says_version = || request.get_meta().protocol_version().is_some();
+        matches!(request, ClientRequest::InitializeRequest(_))
+            || (self.handshake.is_open && !says_version())
     }
 }
 
-async fn read(
-    mut input: Input,
-    received: mpsc::Sender<ClientJsonRpcMessage>,
-    refusals: mpsc::Sender<Vec<u8>>,
-) {
+async fn read(mut input: Input, mut ways: Ways, refusals: mpsc::Sender<Vec<u8>>) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
     let mut revision = None;
-    let mut is_open = false;
     loop {
         while let Some(line) = lines.next() {
             let messages = match line {
@@ -280,11 +234,8 @@ async fn read(
                 }
             };
             for message in messages {
-                is_open = is_open || message.as_ref().is_ok_and(opens);
                 let sent = match message {
-                    // There is nothing yet that it could be about, and `rmcp` would end the connection over it.
-                    Ok(message) if !is_open && !is_request(&message) => true,
-                    Ok(message) => received.send(message).await.is_ok(),
+                    Ok(message) => ways.pass(message).await,
                     Err(refusal) => refusals.send(refusal.into()).await.is_ok(),
                 };
                 if !sent {
@@ -321,15 +272,8 @@ fn refuse(id: Option<&RequestId>, error: &RpcError) -> Refusal {
     message_text(&response_error(id, error))
 }
 
-fn is_request(message: &ClientJsonRpcMessage) -> bool {
-    matches!(message, JsonRpcMessage::Request(_))
-}
-
-/// Whether `rmcp` takes the protocol for opened with this message, in one era or the other.
-fn opens(message: &ClientJsonRpcMessage) -> bool {
-    let JsonRpcMessage::Request(JsonRpcRequest { request, .. }) = message else {
-        return false;
-    };
+/// Whether `rmcp` takes the protocol for opened with this request, in one era or the other.
+fn opens(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,

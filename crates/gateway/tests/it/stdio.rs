@@ -271,3 +271,68 @@ async fn what_comes_before_the_opening_disturbs_nothing() {
     assert_eq!(opened["result"]["protocolVersion"], "2025-11-25");
     pipe.end().await;
 }
+
+/// A request of the modern era.
+fn modern(id: i64, method: &str, mut params: Value) -> Value {
+    let meta = &mut params["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn handshake(id: i64, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+#[tokio::test]
+async fn both_eras_are_served_in_one_process_whichever_comes_first() {
+    let opening = json!({ "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "t", "version": "1" } });
+    for is_modern_first in [true, false] {
+        let mut pipe = connect().await;
+        let call = modern(1, "tools/call", json!({ "name": "three" }));
+        let open = handshake(2, "initialize", &opening);
+        let messages = if is_modern_first {
+            [call, open]
+        } else {
+            [open, call]
+        };
+        for message in messages {
+            let id = message["id"].clone();
+            let answer = pipe.ask(message).await;
+            assert_eq!(answer["id"], id, "{answer}");
+            assert!(answer["error"].is_null(), "{answer}");
+            let is_modern = answer["result"].get("resultType").is_some();
+            assert_eq!(is_modern, id == 1, "{answer}");
+        }
+        pipe.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+            .await;
+        let pong = pipe.ask(handshake(3, "ping", &json!({}))).await;
+        assert_eq!(pong["result"], json!({}), "{pong}");
+        let listed = pipe.ask(handshake(4, "tools/list", &json!({}))).await;
+        assert_eq!(listed["result"]["tools"][0]["name"], "three", "{listed}");
+        assert!(listed["result"].get("resultType").is_none(), "{listed}");
+        // Its person is asked, and the answer finds its way.
+        let call = json!({ "name": "approve" });
+        let question = pipe.ask(handshake(5, "tools/call", &call)).await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let told = json!({ "action": "accept", "content": { "name": "Ada" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": told });
+        let result = pipe.ask(answer).await;
+        assert_eq!(result["result"]["structuredContent"], told, "{result}");
+        // A modern call is cancelled while there is a session.
+        let call = modern(6, "tools/call", json!({ "name": "endless" }));
+        pipe.write(&call.to_string()).await;
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": { "requestId": 6 } });
+        pipe.write(&cancel.to_string()).await;
+        let found = pipe.ask(modern(7, "server/discover", json!({}))).await;
+        assert!(found["result"]["supportedVersions"].is_array(), "{found}");
+        let begun = Instant::now();
+        assert!(
+            pipe.rest().await.is_empty(),
+            "no answer to what is cancelled"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(4));
+    }
+}

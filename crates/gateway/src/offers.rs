@@ -2,7 +2,7 @@
 //! the thing.
 
 use crate::answer::Answer;
-use crate::call::Caller;
+use crate::call::{Caller, interrupted};
 use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
 use crate::{large, page};
@@ -28,10 +28,9 @@ pub(crate) async fn answer(
         method::RESOURCE_TEMPLATES_LIST => "resourceTemplates",
         method::PROMPTS_LIST => "prompts",
         method::COMPLETE => {
-            let completed = runtime
-                .complete(cleaned(params, None), &requester(caller))
-                .await;
-            return completed.map_err(|error| refused(error, era));
+            let from = requester(caller);
+            let completing = runtime.complete(cleaned(params, None), &from);
+            return awaited(caller, completing).await;
         }
         method::RESOURCES_READ => {
             return match large::read(shared, &params, caller).await? {
@@ -107,15 +106,26 @@ pub(crate) async fn send(
     let params = cleaned(params.clone(), Some(passing));
     let from = requester(caller);
     let answered = if name == method::PROMPTS_GET {
-        shared.runtime.get_prompt(params, &from).await
+        awaited(caller, shared.runtime.get_prompt(params, &from)).await
     } else {
-        shared.runtime.read_resource(params, &from).await
+        awaited(caller, shared.runtime.read_resource(params, &from)).await
     };
-    let result = answered.map_err(|error| unread(name, refused(error, caller.era), caller.era))?;
+    let result = answered.map_err(|error| unread(name, error, caller.era))?;
     if result["resultType"] == "input_required" {
         return asked(&result);
     }
     Ok(Came::Done(Answer::Ours(result)))
+}
+
+/// What a backend answers while its caller waits. A request that nobody waits for is dropped, which cancels it there.
+async fn awaited(
+    caller: &Caller,
+    answering: impl Future<Output = Result<Value, OfferError>>,
+) -> Result<Value, RpcError> {
+    tokio::select! {
+        answered = answering => answered.map_err(|error| refused(error, caller.era)),
+        interrupt = caller.watch.interrupted() => Err(interrupted(interrupt)),
+    }
 }
 
 /// The caller as its backends know it: on its own connection and with its own rights, as with a tool.

@@ -6,6 +6,7 @@ mod answer_page;
 mod backend_questions;
 mod batches;
 mod busy;
+mod cancelling;
 mod client;
 mod exchange;
 mod hostile;

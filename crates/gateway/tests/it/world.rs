@@ -247,6 +247,12 @@ impl World {
         .await
     }
 
+    /// A gateway before what a test makes up, which gives calls in flight no time when it stops.
+    pub(crate) async fn leaving_at_once(server: Server) -> Self {
+        let runtime = started(server, &MemoryStore::default()).await;
+        Self::serve(runtime, |options| options.grace = Duration::ZERO).await
+    }
+
     /// One of several on the same store.
     pub(crate) async fn start_on(store: &MemoryStore) -> Self {
         Self::serve(runtime_on(store).await, |_| {}).await

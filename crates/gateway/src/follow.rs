@@ -60,7 +60,7 @@ pub(crate) async fn follow(
                 }
             }
             interrupt = caller.watch.interrupted() => {
-                return leave(&follower, interrupt, terms).await;
+                return leave(shared, &follower, interrupt, terms).await;
             }
         };
         let standing = match moved {
@@ -155,12 +155,13 @@ async fn at_rest(
             if interrupt != Interrupt::Gone {
                 elicited.withdraw("nobody waits for the answer here").await;
             }
-            leave(follower, interrupt, terms).await.map(Some)
+            leave(shared, follower, interrupt, terms).await.map(Some)
         }
     }
 }
 
 async fn leave(
+    shared: &Shared,
     follower: &Follower,
     interrupt: Interrupt,
     terms: &Terms,
@@ -170,9 +171,26 @@ async fn leave(
             follower.cancel("the client cancelled the call").await;
         }
         Interrupt::Cancelled | Interrupt::Gone => {}
-        Interrupt::Leaving => return Ok(running(follower, terms)),
+        Interrupt::Leaving if outlives(shared, &follower.run).await => {
+            return Ok(running(follower, terms));
+        }
+        Interrupt::Leaving => return Ok(lost(&follower.run, terms)),
     }
     Err(call::interrupted(interrupt))
+}
+
+/// Whether anybody finds the run once this process has ended. A store that cannot be read just now has it.
+async fn outlives(shared: &Shared, run: &RunId) -> bool {
+    shared.store_flag.is_some() && shared.runtime.is_stored(run).await.unwrap_or(true)
+}
+
+/// The run ends with the server, wherever it stands.
+fn lost(run: &RunId, terms: &Terms) -> Value {
+    let text = format!(
+        "the server is leaving and run `{run}`, which is not stored, ends with it; its steps may have acted"
+    );
+    let code = Code::UnknownOutcomeUnanswered;
+    result::unfinished(run, code, text, terms.declares_output)
 }
 
 fn running(follower: &Follower, terms: &Terms) -> Value {

@@ -156,6 +156,39 @@ fn a_call_that_outlasts_the_grace_time_leaves_with_a_handle() {
     assert_eq!(effects(home), 1);
 }
 
+/// Without a store the run ends with the process, so nobody is sent to fetch its result.
+#[test]
+fn a_run_that_is_not_stored_is_not_said_to_go_on_without_its_server() {
+    for (more, flag) in [("", Some("--ephemeral")), ("durability: none\n", None)] {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let text = "workflow: slow\nsteps:\n  wait: {tool: demo.slow, with: {ms: 60000}}\n";
+        let file = home.join("slow.workflow.yaml");
+        std::fs::write(file, text).unwrap();
+        let backends = "backends: {demo: {command: onecall, args: [demo]}}";
+        let text = format!("{backends}\nworkflows: [slow.workflow.yaml]\n{more}");
+        let file = home.join("onecall.yaml");
+        std::fs::write(&file, text).unwrap();
+        let words = [file.to_str(), flag].into_iter().flatten();
+        let (mut server, url) = serve(home, &words.collect::<Vec<_>>());
+        let params = json!({ "name": "workflow:slow", "arguments": {} });
+        let sent = http::send_modern(&url, "tools/call", params).unwrap();
+        until("the call at its backend", || {
+            let status = http::send(&url.replace("/mcp", "/status"), "GET", &[], "");
+            let status = http::read(status.unwrap()).unwrap().message();
+            (status["backends"][0]["in_flight"] == 1).then_some(())
+        });
+        server.terminate();
+        let answer = http::read(sent).unwrap().message();
+        let failure = &answer["result"]["_meta"]["dev.onecall/error"];
+        assert_eq!(failure["code"], "unknown_outcome.unanswered", "{answer}");
+        let text = failure["message"].as_str().unwrap();
+        assert!(text.contains("ends with it"), "{text}");
+        assert!(!text.contains("workflow_result"), "{text}");
+        assert_eq!(server.wait(), Some(0));
+    }
+}
+
 fn asks() -> String {
     let go = "        tool: demo_put
         arguments: { key: shipped, value: \"{{ .steps.approve.output.content.ok }}\" }

@@ -74,7 +74,8 @@ pub(crate) async fn call(
     }
     let digest = || digest_of(&request);
     let Some(workflow) = workflow else {
-        if request.tool == result_tool::NAME && has_result_tool(shared) {
+        let fetches = || result_tool::answers(&shared.runtime.current());
+        if request.tool == result_tool::NAME && fetches() {
             let (arguments, digest) = (request.arguments.to_value(), digest());
             let arguments = arguments.map_err(|fault| unreadable(&fault))?;
             let told = result_tool::call(shared, &arguments, caller, digest, &carried).await;
@@ -155,10 +156,6 @@ async fn answered(
         return goes_on(shared, &follower, caller, terms).await;
     }
     follow(shared, follower, caller, terms).await
-}
-
-fn has_result_tool(shared: &Shared) -> bool {
-    result_tool::is_listed(&shared.runtime.published().borrow())
 }
 
 /// Nobody reads this: the client has cancelled the request, or has gone.

@@ -56,7 +56,7 @@ pub(crate) async fn follow(
                 }
                 match follower.come_back() {
                     Some(standing) => Moved::Rests(standing),
-                    None => return Ok(running(&follower, terms)),
+                    None => return Ok(running(shared, &follower, terms)),
                 }
             }
             interrupt = caller.watch.interrupted() => {
@@ -99,7 +99,7 @@ pub(crate) async fn goes_on(
     }
     // Its end is kept for whoever comes back, also where it has come in this very moment.
     let _ = follower.come_back();
-    Ok(running(follower, terms))
+    Ok(running(shared, follower, terms))
 }
 
 /// The answer for a run that only a person can move on; `None` when one just did.
@@ -172,7 +172,7 @@ async fn leave(
         }
         Interrupt::Cancelled | Interrupt::Gone => {}
         Interrupt::Leaving if outlives(shared, &follower.run).await => {
-            return Ok(running(follower, terms));
+            return Ok(running(shared, follower, terms));
         }
         Interrupt::Leaving => return Ok(lost(&follower.run, terms)),
     }
@@ -193,9 +193,10 @@ fn lost(run: &RunId, terms: &Terms) -> Value {
     result::unfinished(run, code, text, terms.declares_output)
 }
 
-fn running(follower: &Follower, terms: &Terms) -> Value {
+fn running(shared: &Shared, follower: &Follower, terms: &Terms) -> Value {
     let run = &follower.run;
-    let text = format!("run `{run}` goes on; {}", result_tool::advice(run));
+    let advice = result_tool::advice(shared, run);
+    let text = format!("run `{run}` goes on; {advice}");
     result::unfinished(run, Code::PendingRunning, text, terms.declares_output)
 }
 
@@ -218,7 +219,7 @@ fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms)
     for question in &standing.questions {
         text.push_str(&how_to_answer(shared, run, question, caller));
     }
-    let _ = write!(text, " Then {}", result_tool::advice(run));
+    let _ = write!(text, " Then {}", result_tool::advice(shared, run));
     result::unfinished(run, Code::PendingInput, text, terms.declares_output)
 }
 

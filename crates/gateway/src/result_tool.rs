@@ -1,5 +1,6 @@
 //! The tool `workflow_result`: fetches the result of a run whose call answered with a handle.
-//! It is listed while a workflow is published, unless something published has its name.
+//! It is listed while a workflow is published and answers also afterwards, unless something published has its name;
+//! then the runs are found as resources alone.
 
 use crate::call::{Caller, carried_back};
 use crate::follow::{Terms, follow};
@@ -9,6 +10,7 @@ use crate::server::Shared;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_mcp::RpcError;
+use onecall_runtime::documents::run_uri;
 use onecall_runtime::publish::Published;
 use onecall_runtime::questions::LookError;
 use onecall_runtime::result;
@@ -20,7 +22,12 @@ pub const NAME: &str = "workflow_result";
 
 /// Whether it stands in the list beside what is published.
 pub fn is_listed(published: &Published) -> bool {
-    published.workflows().next().is_some() && published.find(NAME).is_none()
+    published.workflows().next().is_some() && answers(published)
+}
+
+/// Whether a call under its name is answered by it. Runs outlive the publishing of their workflows.
+pub(crate) fn answers(published: &Published) -> bool {
+    published.find(NAME).is_none()
 }
 
 pub(crate) fn definition() -> Value {
@@ -48,8 +55,12 @@ pub(crate) fn definition() -> Value {
 }
 
 /// What a model is told to do for the result of a run that goes on.
-pub(crate) fn advice(run: &RunId) -> String {
-    format!("call `{NAME}` with {{\"run_id\": \"{run}\"}} for its result.")
+pub(crate) fn advice(shared: &Shared, run: &RunId) -> String {
+    if answers(&shared.runtime.published().borrow()) {
+        return format!("call `{NAME}` with {{\"run_id\": \"{run}\"}} for its result.");
+    }
+    let uri = run_uri(run.as_str());
+    format!("read the resource `{uri}` for its result, which is there once the run has ended.")
 }
 
 pub(crate) async fn call(

@@ -1,4 +1,4 @@
-//! Stored runs as documents under URIs of our own: what a run came to, and what each of its steps did.
+//! Runs as documents under URIs of our own: what a run came to, and what each of its steps did.
 //! Only the one who started a run can read them. How a protocol lists and links them is left to the front doors.
 
 use crate::history;
@@ -43,6 +43,9 @@ impl Runtime {
         };
         let (stored, state) = match self.stored(&RunId::new(run)).await {
             Ok(found) => found,
+            Err(LookError::UnknownRun(run)) if step.is_none() => {
+                return Ok(self.unstored_document(&run, principal));
+            }
             Err(LookError::UnknownRun(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -62,5 +65,12 @@ impl Runtime {
                 .map(ToString::to_string)
                 .or_else(failed)
         }))
+    }
+
+    /// What a run came to that is not stored and whose caller was told to come back.
+    fn unstored_document(&self, run: &RunId, principal: Option<&str>) -> Option<String> {
+        let (owner, standing) = self.inner.unstored.find(run)?;
+        let result = standing.result.filter(|_| owner.as_deref() == principal)?;
+        Some(result::document(&result).into_owned())
     }
 }

@@ -1,11 +1,13 @@
 //! Other versions of the files while clients call: nothing is dropped, and everybody is told.
 
 use crate::client::Http;
-use crate::world::{PATIENCE, World, calls, server, workflow};
+use crate::world::{PATIENCE, World, backend_at, calls, server, workflow};
 use http::Method;
-use onecall_config::settings::{Server, Transport};
+use onecall_config::settings::{Server, Strategy, Transport};
 use onecall_gateway::HttpOptions;
+use onecall_testkit::faulty::{self, Reply, Seen, answer};
 use onecall_workflow::expression::ValueTemplate;
+use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::{Output, Workflow};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -205,4 +207,93 @@ async fn a_call_in_flight_ends_on_the_version_it_began_with() {
         .await;
     assert_eq!(gone.response().await["error"]["code"], -32602);
     world.end().await;
+}
+
+/// The code of an answer that is a handle, and the run behind it.
+fn handle(answer: &Value) -> (&str, &str) {
+    let error = &answer["_meta"]["dev.onecall/error"];
+    let text = |key: &str| error[key].as_str().unwrap_or_else(|| panic!("{answer}"));
+    (text("code"), text("run_id"))
+}
+
+#[tokio::test]
+async fn a_handle_is_good_when_no_workflow_is_left() {
+    let world = World::impatient(server()).await;
+    let mut client = Http::new(world.address);
+    let call = json!({ "name": "patient" });
+    let pending = client.modern_result("tools/call", call).await;
+    let (code, run) = handle(&pending);
+    assert_eq!(code, "pending.running");
+    let none = Server {
+        workflows: Vec::new(),
+        ..server()
+    };
+    world.runtime.reload(none).await.unwrap();
+    let listed = client.modern_result("tools/list", json!({})).await;
+    let mut names = listed["tools"].as_array().unwrap().iter();
+    assert!(!names.any(|tool| tool["name"] == "workflow_result"));
+    world
+        .newest_comes_to("patient", onecall_engine::journal::Phase::Completed)
+        .await;
+    let fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run } });
+    let result = client.modern_result("tools/call", fetch).await;
+    assert_eq!(result["structuredContent"]["ms"], 400, "{result}");
+    world.end().await;
+}
+
+/// A modern backend whose only tool has the name of ours.
+fn has_the_name(seen: &Seen) -> Reply {
+    let result = match seen.body["method"].as_str().unwrap_or_default() {
+        "server/discover" => json!({ "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} } }),
+        "tools/list" => json!({ "tools": [
+            { "name": "workflow_result", "inputSchema": { "type": "object" } }] }),
+        "tools/call" => json!({ "content": [], "structuredContent": { "by": "backend" } }),
+        _ => {
+            let error = json!({ "code": -32601, "message": "no" });
+            return Reply::Json(404, Vec::new(), answer(seen, "error", error));
+        }
+    };
+    Reply::Json(200, Vec::new(), answer(seen, "result", result))
+}
+
+#[tokio::test]
+async fn a_handle_names_the_resource_where_a_backend_has_the_name_of_the_tool() {
+    let backend = faulty::Server::start(has_the_name).await;
+    let mut served = server();
+    served.backends.push(backend_at("other", &backend.url));
+    served.aggregation.strategy = Strategy::Priority { order: Vec::new() };
+    for durability in [Durability::Async, Durability::None] {
+        let mut served = served.clone();
+        let policy = |workflow: &mut Workflow| workflow.policy.durability = Some(durability);
+        served.workflows.retain(|own| own.name == "patient");
+        served.workflows.iter_mut().for_each(policy);
+        let world = World::impatient(served).await;
+        let mut client = Http::new(world.address);
+        let call = json!({ "name": "workflow_result" });
+        let theirs = client.modern_result("tools/call", call).await;
+        assert_eq!(theirs["structuredContent"]["by"], "backend");
+        let call = json!({ "name": "patient" });
+        let pending = client.modern_result("tools/call", call).await;
+        let (_, run) = handle(&pending);
+        let uri = format!("onecall://runs/{run}");
+        let text = pending["content"][0]["text"].as_str().unwrap();
+        assert!(
+            text.contains(&uri) && !text.contains("workflow_result"),
+            "{text}"
+        );
+        let read = async {
+            loop {
+                let read = client.modern("resources/read", json!({ "uri": uri }));
+                let read = read.await.response().await;
+                if let Some(text) = read["result"]["contents"][0]["text"].as_str() {
+                    break serde_json::from_str::<Value>(text).unwrap();
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let read = tokio::time::timeout(PATIENCE, read).await.unwrap();
+        assert_eq!(read["ms"], 400, "{read}");
+        world.end().await;
+    }
 }

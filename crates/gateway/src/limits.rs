@@ -95,6 +95,9 @@ pub(crate) const TASK_TTL: Duration = Duration::from_hours(1);
 /// How often a client should look at a task.
 pub(crate) const TASK_POLL: Duration = Duration::from_millis(500);
 
+/// How long `workflow_result` waits unless it is asked to, where calls are that patient.
+pub(crate) const RESULT_WAIT: Duration = Duration::from_secs(30);
+
 /// Limit: how long `workflow_result` may be asked to wait.
 pub(crate) const RESULT_WAIT_MAX: Duration = Duration::from_secs(45);
 

@@ -4,7 +4,7 @@
 
 use crate::call::{Caller, carried_back};
 use crate::follow::{Terms, follow};
-use crate::limits::RESULT_WAIT_MAX;
+use crate::limits::{RESULT_WAIT, RESULT_WAIT_MAX};
 use crate::passing::Carried;
 use crate::server::Shared;
 use onecall_engine::failure::Code;
@@ -30,7 +30,15 @@ pub(crate) fn answers(published: &Published) -> bool {
     published.find(NAME).is_none()
 }
 
-pub(crate) fn definition() -> Value {
+/// How long it may be asked to wait: no longer than other calls wait for their runs.
+fn wait_max(patience: Duration) -> Duration {
+    patience.min(RESULT_WAIT_MAX)
+}
+
+/// As `patience` says how long calls wait.
+pub(crate) fn definition(patience: Duration) -> Value {
+    let max = wait_max(patience);
+    let default = max.min(RESULT_WAIT);
     json!({
         "name": NAME,
         "title": "Result of a workflow run",
@@ -41,7 +49,7 @@ pub(crate) fn definition() -> Value {
             "properties": {
                 "run_id": { "type": "string", "description": "The `run_id` of the earlier answer." },
                 "wait_seconds": {
-                    "type": "number", "minimum": 0, "maximum": RESULT_WAIT_MAX.as_secs(), "default": 30,
+                    "type": "number", "minimum": 0, "maximum": seconds(max), "default": seconds(default),
                     "description": "How long to wait for the run to end."
                 }
             },
@@ -52,6 +60,13 @@ pub(crate) fn definition() -> Value {
             "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false
         }
     })
+}
+
+fn seconds(duration: Duration) -> Value {
+    match duration.subsec_nanos() {
+        0 => Value::from(duration.as_secs()),
+        _ => Value::from(duration.as_secs_f64()),
+    }
 }
 
 /// What a model is told to do for the result of a run that goes on.
@@ -74,17 +89,18 @@ pub(crate) async fn call(
     let Some(run) = arguments.get("run_id").and_then(Value::as_str) else {
         return refused("`run_id` must be the id of a run".to_owned());
     };
+    let max = wait_max(shared.patience);
     let wait = match arguments.get("wait_seconds") {
-        None => 30.0,
+        None => RESULT_WAIT.min(max),
         Some(wait) => match wait.as_f64().filter(|wait| *wait >= 0.0) {
-            Some(wait) => wait.min(RESULT_WAIT_MAX.as_secs_f64()),
+            Some(wait) => Duration::from_secs_f64(wait.min(max.as_secs_f64())),
             None => return refused("`wait_seconds` must be a number from zero".to_owned()),
         },
     };
     let terms = Terms {
         declares_output: false,
         cancels: false,
-        patience: Duration::from_secs_f64(wait),
+        patience: wait,
         may_be_task: false,
         digest,
     };

@@ -327,7 +327,7 @@ pub(crate) async fn answered(
         method::TOOLS_LIST => {
             shared.settle().await;
             let published = Arc::clone(&shared.runtime.published().borrow());
-            tools::page(&published, &params, caller.era).map(Answer::Ours)
+            tools::page(&published, &params, caller.era, shared.patience).map(Answer::Ours)
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {

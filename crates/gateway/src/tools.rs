@@ -4,10 +4,16 @@ use crate::{fit, page, result_tool};
 use onecall_mcp::{Era, RpcError, Tool};
 use onecall_runtime::publish::Published;
 use serde_json::Value;
+use std::time::Duration;
 
-/// One page of the list.
-pub(crate) fn page(published: &Published, params: &Value, era: Era) -> Result<Value, RpcError> {
-    let own = result_tool::is_listed(published).then(result_tool::definition);
+/// One page of the list. `patience`: how long calls wait for their runs.
+pub(crate) fn page(
+    published: &Published,
+    params: &Value,
+    era: Era,
+    patience: Duration,
+) -> Result<Value, RpcError> {
+    let own = result_tool::is_listed(published).then(|| result_tool::definition(patience));
     let tools = published.tools.iter();
     let tools = tools.map(|tool| fit::tool(tool.definition.object(), era));
     let listed: Vec<Value> = tools.chain(own).collect();

@@ -11,6 +11,7 @@ use onecall_runtime::questions::Given;
 use onecall_workflow::policy;
 use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -328,7 +329,7 @@ async fn a_question_that_is_met_while_fetching_a_result_is_answered_there() {
 #[tokio::test]
 async fn impatient_clients_get_a_handle_and_the_run_goes_on() {
     let world = World::start_with(|options| {
-        options.patience = std::time::Duration::from_millis(50);
+        options.patience = Duration::from_millis(50);
     })
     .await;
     let mut client = Http::new(world.address);
@@ -342,6 +343,37 @@ async fn impatient_clients_get_a_handle_and_the_run_goes_on() {
     let fetch = json!({ "name": "workflow_result", "arguments": { "run_id": run } });
     let result = client.modern_result("tools/call", fetch).await;
     assert_eq!(result["structuredContent"]["ms"], 400);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_result_is_waited_for_no_longer_than_a_call() {
+    let world = World::impatient(server()).await;
+    let mut client = Http::new(world.address);
+    let listed = client.modern_result("tools/list", json!({})).await;
+    let mut tools = listed["tools"].as_array().unwrap().iter();
+    let own = tools
+        .find(|tool| tool["name"] == "workflow_result")
+        .unwrap();
+    let wait = &own["inputSchema"]["properties"]["wait_seconds"];
+    assert_eq!(
+        (&wait["default"], &wait["maximum"]),
+        (&json!(0.05), &json!(0.05))
+    );
+    let call = json!({ "name": "endless" });
+    let pending = client.modern_result("tools/call", call).await;
+    let run = &pending["_meta"]["dev.onecall/error"]["run_id"];
+    for arguments in [
+        json!({ "run_id": run }),
+        json!({ "run_id": run, "wait_seconds": 40 }),
+    ] {
+        let fetch = json!({ "name": "workflow_result", "arguments": arguments });
+        let fetching = client.modern_result("tools/call", fetch);
+        let still = tokio::time::timeout(Duration::from_secs(10), fetching).await;
+        let still = still.expect("it does not wait for the run");
+        let code = &still["_meta"]["dev.onecall/error"]["code"];
+        assert_eq!(code, "pending.running", "{still}");
+    }
     world.end().await;
 }
 

@@ -39,6 +39,7 @@ mod result_tool;
 mod seal;
 mod server;
 mod sessions;
+mod spent;
 mod stdio;
 mod tasks;
 mod tools;

@@ -111,6 +111,9 @@ pub(crate) const PREVIEW_BYTES_MAX: usize = 4 * 1024;
 /// How long a sealed request state or answer link can be used.
 pub(crate) const SEAL_LIFE: Duration = Duration::from_hours(24);
 
+/// Limit: states of backends that are remembered as answered; the oldest are forgotten first.
+pub(crate) const SPENT_MAX: usize = 16_384;
+
 /// Limit: sessions of handshake clients, unless configured.
 pub(crate) const SESSIONS_MAX: usize = 1_000;
 

@@ -184,7 +184,12 @@ fn opened(
             return Err(refused("belongs to another call"));
         }
         passing.request_state = opened.state;
-        passing.input_responses.get_or_insert_default();
+        let responses = passing.input_responses.get_or_insert_default();
+        if !shared.spent.admits(text, opened.expires, responses) {
+            return Err(refused(
+                "was answered otherwise; call again to be asked anew",
+            ));
+        }
         held = opened.held;
         pages = opened.pages;
     }

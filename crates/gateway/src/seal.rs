@@ -146,6 +146,11 @@ pub(crate) fn digest(method: &str, subject: &str, arguments: &Value) -> String {
     URL_SAFE_NO_PAD.encode(hash.finalize())
 }
 
+/// A digest of a value, however its keys are ordered.
+pub(crate) fn hash(value: &Value) -> [u8; 32] {
+    Sha256::digest(canonical(value).to_string().as_bytes()).into()
+}
+
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(object) => {

@@ -14,6 +14,7 @@ use crate::metrics::{Counts, Tool};
 use crate::raw::{Content, RawRequest};
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
+use crate::spent::Spent;
 use crate::unread::Unread;
 use crate::{ask, call, offers, tasks, tools};
 use http::request::Parts;
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) unread: Unread,
     /// Calls whose backends wait for an answer of a modern client.
     pub(crate) held: Arc<HeldCalls>,
+    /// States of backends that came back with an answer.
+    pub(crate) spent: Spent,
     settled: OnceCell<()>,
 }
 
@@ -127,6 +130,7 @@ impl Shared {
             unread: Unread::new(),
             known: Known::default(),
             held: Arc::default(),
+            spent: Spent::default(),
             settled: OnceCell::new(),
         }
     }

@@ -204,3 +204,32 @@ async fn a_call_ends_although_its_question_is_not_answered() {
     assert!(content["asked"].is_string(), "{answer}");
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_state_of_a_backend_is_good_for_one_answer() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let call = asks("demo_ask", &json!({ "question": "Who?" }));
+    let asked = client.modern_result("tools/call", call.clone()).await;
+    let requests = asked["inputRequests"].as_object().unwrap();
+    let key = requests.keys().next().unwrap();
+    let given = |name: &str| {
+        let content = json!({ "answer": name, "sure": true });
+        answered(call.clone(), &asked, key, &content)
+    };
+    // Sent twice, since its answer may have been lost on the way.
+    for _ in 0..2 {
+        let result = client.modern_result("tools/call", given("Ada")).await;
+        let content = &result["structuredContent"]["content"];
+        assert_eq!(content["answer"], "Ada", "{result}");
+    }
+    let mut nothing = given("Ada");
+    nothing["inputResponses"] = json!({});
+    for other in [given("Eve"), nothing] {
+        let refused = client.modern("tools/call", other).await.response().await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let text = refused["error"]["message"].as_str().unwrap();
+        assert!(text.contains("was answered otherwise"), "{text}");
+    }
+    world.end().await;
+}

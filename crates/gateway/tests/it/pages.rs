@@ -146,7 +146,7 @@ async fn a_page_that_must_be_visited_first_is_asked_in_the_way_of_each_era() {
         let request = &asked["inputRequests"]["page-1"];
         assert_eq!(request["method"], "elicitation/create");
         assert_eq!(request["params"]["url"], "https://example.com/sign-in");
-        let mut again = params;
+        let mut again = params.clone();
         again["requestState"] = asked["requestState"].clone();
         again["inputResponses"] = json!({ "page-1": { "action": "accept" } });
         let result = modern.modern_result(name, again.clone()).await;
@@ -155,6 +155,9 @@ async fn a_page_that_must_be_visited_first_is_asked_in_the_way_of_each_era() {
         let told = &result["structuredContent"];
         assert!(told.get("inputResponses").is_none(), "{told}");
         visited.store(false, Ordering::SeqCst);
+        let asked = modern.modern_result(name, params).await;
+        visited.store(false, Ordering::SeqCst);
+        again["requestState"] = asked["requestState"].clone();
         again["inputResponses"] = json!({ "page-1": { "action": "decline" } });
         let mut declined = modern.modern(name, again).await;
         let declined = declined.response().await;

@@ -1,16 +1,40 @@
-//! Workflows that stop fitting while they are served, or fit again: told on stderr, whatever made the difference, a
+//! Workflows that stop fitting while they are served, or fit again, and new versions that never did: told on stderr, whatever made the difference, a
 //! file or a backend.
 
 use crate::print;
 use onecall_gateway::Mount;
-use onecall_runtime::publish::Published;
+use onecall_runtime::publish::{Published, Withheld};
 use onecall_runtime::runtime::Runtime;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Why each workflow is withheld.
-type Reasons = BTreeMap<String, String>;
+/// What is said of each workflow that does not fit, with its reason.
+type Reasons = BTreeMap<(Unfit, String), String>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Unfit {
+    Withheld,
+    /// The version before is published.
+    Outdated,
+}
+
+impl Unfit {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Withheld => "withheld",
+            Self::Outdated => "outdated",
+        }
+    }
+
+    /// What is added to its name.
+    fn means(self) -> &'static str {
+        match self {
+            Self::Withheld => "",
+            Self::Outdated => " (the new version does not fit, the one before stays published)",
+        }
+    }
+}
 
 /// Follows some servers until they stop. `tells_first`: nobody else says what is withheld from the start.
 pub(crate) fn follow(mounts: &[Mount], tells_first: bool, stop: &CancellationToken) {
@@ -46,42 +70,62 @@ async fn tell(runtime: Runtime, tells_first: bool) {
 }
 
 fn reasons(published: &Published) -> Reasons {
-    let withheld = published.withheld.iter();
-    withheld
-        .map(|own| (own.workflow.clone(), own.reason.clone()))
-        .collect()
+    let kinds = [
+        (Unfit::Withheld, &published.withheld),
+        (Unfit::Outdated, &published.outdated),
+    ];
+    let all = kinds.into_iter().flat_map(|(unfit, workflows)| {
+        let of = move |own: &Withheld| ((unfit, own.workflow.clone()), own.reason.clone());
+        workflows.iter().map(of)
+    });
+    all.collect()
 }
 
 /// What has changed, a line each.
 fn news(before: &Reasons, now: &Reasons) -> Vec<String> {
     let fresh = now
         .iter()
-        .filter(|(name, reason)| before.get(*name) != Some(*reason));
-    let fresh = fresh.map(|(name, reason)| format!("withheld  {name}: {reason}"));
-    let gone = before.keys().filter(|name| !now.contains_key(*name));
-    let gone = gone.map(|name| format!("no longer withheld  {name}"));
+        .filter(|(unfit, reason)| before.get(*unfit) != Some(*reason));
+    let fresh = fresh.map(|((unfit, name), reason)| {
+        format!("{}  {name}{}: {reason}", unfit.as_str(), unfit.means())
+    });
+    let gone = before.keys().filter(|unfit| !now.contains_key(*unfit));
+    let gone = gone.map(|(unfit, name)| format!("no longer {}  {name}", unfit.as_str()));
     fresh.chain(gone).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reasons, news};
+    use super::{Reasons, Unfit, news};
 
     #[test]
     fn only_what_is_new_is_told() {
-        let reasons = |rows: &[(&str, &str)]| -> Reasons {
+        let reasons = |rows: &[(Unfit, &str, &str)]| -> Reasons {
             let rows = rows.iter();
-            rows.map(|(name, reason)| ((*name).to_owned(), (*reason).to_owned()))
+            rows.map(|(unfit, name, reason)| ((*unfit, (*name).to_owned()), (*reason).to_owned()))
                 .collect()
         };
-        let before = reasons(&[("same", "why"), ("other", "why"), ("gone", "why")]);
-        let now = reasons(&[("same", "why"), ("other", "so"), ("new", "because")]);
+        let (withheld, outdated) = (Unfit::Withheld, Unfit::Outdated);
+        let before = reasons(&[
+            (withheld, "same", "why"),
+            (withheld, "other", "why"),
+            (withheld, "gone", "why"),
+            (outdated, "mended", "why"),
+        ]);
+        let now = reasons(&[
+            (withheld, "same", "why"),
+            (withheld, "other", "so"),
+            (withheld, "new", "because"),
+            (outdated, "edited", "hence"),
+        ]);
         assert_eq!(
             news(&before, &now),
             [
                 "withheld  new: because",
                 "withheld  other: so",
-                "no longer withheld  gone"
+                "outdated  edited (the new version does not fit, the one before stays published): hence",
+                "no longer withheld  gone",
+                "no longer outdated  mended"
             ]
         );
     }

@@ -4,7 +4,7 @@ use crate::server::Shared;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use onecall_runtime::publish::Target;
+use onecall_runtime::publish::{Target, Withheld};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -27,10 +27,8 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
             json!({ "name": tool.name, "backend": backend.as_str() })
         }
     });
-    let withheld = published
-        .withheld
-        .iter()
-        .map(|withheld| json!({ "workflow": withheld.workflow, "reason": withheld.reason }));
+    let unfit = |own: &Withheld| json!({ "workflow": own.workflow, "reason": own.reason });
+    let all = |unfits: &[Withheld]| unfits.iter().map(unfit).collect::<Vec<_>>();
     let reloads = shared.runtime.reloads();
     Json(json!({
         "reloads": { "count": reloads.count, "refused": reloads.refused },
@@ -39,7 +37,8 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
         "sessions": shared.session_count(),
         "answering": shared.answering.len(),
         "tools": tools.collect::<Vec<_>>(),
-        "withheld": withheld.collect::<Vec<_>>(),
+        "withheld": all(&published.withheld),
+        "outdated": all(&published.outdated),
         "backends": shared.runtime.backend_reports(),
     }))
 }

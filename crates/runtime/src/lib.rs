@@ -7,6 +7,7 @@ mod arrive;
 pub mod calls;
 pub mod compare;
 pub mod documents;
+mod fitted;
 pub mod history;
 mod identity;
 mod kept;

@@ -1,6 +1,8 @@
 //! Publishing: workflows bound to the catalog become tools; backend tools pass through under their names.
-//! What does not fit is withheld with its reason, and nothing else is.
+//! What does not fit is withheld with its reason, and nothing else is; a new version that does not fit leaves the one
+//! before in its place.
 
+use crate::fitted::Fitted;
 use crate::identity::Identities;
 use crate::limits::NAME_CHARACTERS_MAX;
 use onecall_backends::Backends;
@@ -29,6 +31,8 @@ pub struct Published {
     /// In deterministic order: workflows as declared, then backend tools.
     pub tools: Vec<Arc<PublishedTool>>,
     pub withheld: Vec<Withheld>,
+    /// Workflows whose newest version does not fit, and why; the version before is published.
+    pub outdated: Vec<Withheld>,
     index: BTreeMap<String, usize>,
     /// Backend tools that lost their name to another: callable as `backend.tool`, in no list.
     nameless: BTreeMap<String, Arc<PublishedTool>>,
@@ -161,6 +165,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) identities: &'a Identities,
     pub(crate) lock: Option<&'a Lock>,
     pub(crate) names: &'a Names,
+    pub(crate) fitted: &'a Fitted,
 }
 
 /// Binds every workflow and lists what fits.
@@ -178,13 +183,24 @@ pub(crate) fn publish(
         .map(onecall_workflow::name::ToolName::as_str)
         .collect();
     for workflow in workflows {
-        match publish_workflow(workflow, catalog, &taken, terms) {
-            Ok(tool) => published.push(tool),
-            Err(unfit) => published.withheld.push(Withheld {
+        let of = |version| publish_workflow(version, catalog, &taken, terms);
+        let unfit = match of(workflow) {
+            Ok(tool) => {
+                published.push(tool);
+                continue;
+            }
+            Err(unfit) => Withheld {
                 workflow: workflow.name.as_str().to_owned(),
                 reason: unfit.reason,
                 code: unfit.code,
-            }),
+            },
+        };
+        match terms.fitted.of(workflow).map(of) {
+            Some(Ok(before)) => {
+                published.push(before);
+                published.outdated.push(unfit);
+            }
+            Some(Err(_)) | None => published.withheld.push(unfit),
         }
     }
     for (tool, definition) in passed_through(catalog, terms.expose) {

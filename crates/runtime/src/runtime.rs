@@ -2,6 +2,7 @@
 //! Front doors speak to this and to nothing below it.
 
 use crate::calls;
+use crate::fitted::Fitted;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
@@ -64,8 +65,8 @@ pub(crate) struct Inner {
     pub(crate) name: String,
     /// Replaced as a whole when the files have changed.
     content: RwLock<Arc<Content>>,
-    /// What the published was made from. Held while something is published, so that an older version never comes last.
-    publishing: Mutex<Option<Origin>>,
+    /// Held while something is published, so that an older version never comes last.
+    publishing: Mutex<Publishing>,
     reloads: watch::Sender<Reloads>,
     children: Children,
     pub(crate) journal: Arc<dyn Journal>,
@@ -116,6 +117,14 @@ impl Content {
             noticed: Noticed::default(),
         }
     }
+}
+
+/// What publishing remembers.
+#[derive(Debug, Default)]
+struct Publishing {
+    /// What the published was made from.
+    origin: Option<Origin>,
+    fitted: Fitted,
 }
 
 /// All that the published depends on. Parts are replaced, never changed.
@@ -279,10 +288,8 @@ impl Runtime {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let origin = Origin::now(self.content());
-        if publishing
-            .as_ref()
-            .is_some_and(|last| last.is_same(&origin))
-        {
+        let last = publishing.origin.as_ref();
+        if last.is_some_and(|last| last.is_same(&origin)) {
             return;
         }
         let content = &origin.content;
@@ -291,12 +298,14 @@ impl Runtime {
             identities: &content.identities,
             lock: content.lock.as_ref(),
             names: &content.names,
+            fitted: &publishing.fitted,
         };
         let catalog = merged(&origin.lists, &content.catalog_options);
         let mut fresh = publish(&content.workflows, &catalog, terms);
         fresh.backends = Some(content.backends.clone());
+        publishing.fitted.learn(&content.workflows, &fresh);
         self.inner.published.send_replace(Arc::new(fresh));
-        *publishing = Some(origin);
+        publishing.origin = Some(origin);
     }
 
     /// Serves another version of the files. Calls in flight go on with what they began with; backends that are the
@@ -343,7 +352,17 @@ impl Runtime {
     }
 
     pub fn reloads(&self) -> Reloads {
-        self.inner.reloads.borrow().clone()
+        let mut reloads = self.inner.reloads.borrow().clone();
+        let refused = &mut reloads.refused;
+        for own in &self.inner.published.borrow().outdated {
+            let (workflow, reason) = (&own.workflow, &own.reason);
+            let text = format!("the version before of `{workflow}` stays published: {reason}");
+            *refused = Some(match refused.take() {
+                Some(others) => format!("{others}; {text}"),
+                None => text,
+            });
+        }
+        reloads
     }
 
     /// Evaluates within the limits of the files.

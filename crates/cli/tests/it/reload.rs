@@ -55,8 +55,12 @@ fn workflow(tool: &str) -> String {
     format!("workflow: say\nsteps:\n  first: {{tool: {tool}, with: {{text: a}}}}\n")
 }
 
+fn unfit(name: &str) -> String {
+    workflow("demo.no_such_tool").replace("workflow: say", &format!("workflow: {name}"))
+}
+
 #[test]
-fn a_reload_names_what_acts_at_the_start_only_and_what_is_withheld() {
+fn a_reload_names_what_acts_at_the_start_only_and_what_does_not_fit() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     std::fs::write(at("onecall.yaml"), BACKENDS).unwrap();
@@ -65,7 +69,7 @@ fn a_reload_names_what_acts_at_the_start_only_and_what_is_withheld() {
     let command = onecall(home.path(), &words);
     let log = std::fs::File::create(at("log")).unwrap();
     let server = Running::logging(command, log.into());
-    server.url();
+    let url = server.url();
     let told = |what: &str| {
         until(what, || {
             let text = std::fs::read_to_string(at("log")).unwrap();
@@ -75,10 +79,23 @@ fn a_reload_names_what_acts_at_the_start_only_and_what_is_withheld() {
     let changed = format!("{BACKENDS}store: other.db\nlimits: {{body_bytes: 7, events: 70}}\n");
     std::fs::write(at("onecall.yaml"), changed).unwrap();
     told("start again for: store, limits.body_bytes\n");
-    std::fs::write(at("say.workflow.yaml"), workflow("demo.no_such_tool")).unwrap();
-    told("withheld  say: ");
+    std::fs::write(at("new.workflow.yaml"), unfit("new")).unwrap();
+    told("withheld  new: ");
+    std::fs::remove_file(at("new.workflow.yaml")).unwrap();
+    told("no longer withheld  new\n");
+    std::fs::write(at("say.workflow.yaml"), unfit("say")).unwrap();
+    told("outdated  say (the new version does not fit, the one before stays published): ");
+    let status = status(&url);
+    let refused = status["reloads"]["refused"].as_str().unwrap();
+    let wanted = "the version before of `say` stays published: ";
+    assert!(refused.starts_with(wanted), "{refused}");
+    assert_eq!(status["outdated"][0]["workflow"], "say", "{status}");
+    assert_eq!(status["withheld"], json!([]));
+    let call = json!({ "name": "workflow:say", "arguments": {} });
+    let answer = http::modern(&url, "tools/call", call).result();
+    assert_ne!(answer["isError"], true, "{answer}");
     std::fs::write(at("say.workflow.yaml"), workflow("demo.echo")).unwrap();
-    told("no longer withheld  say\n");
+    told("no longer outdated  say\n");
 }
 
 #[test]

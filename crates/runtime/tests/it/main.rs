@@ -11,6 +11,7 @@ mod offers;
 mod refused;
 mod rules;
 mod start;
+mod versions;
 mod world;
 
 use crate::world::{LEASE, options};

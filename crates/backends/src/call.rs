@@ -42,6 +42,8 @@ pub struct Requester {
     pub id: Option<CallerId>,
     /// What it showed.
     pub token: Option<CallerToken>,
+    /// Hears that a page it was sent to is done with.
+    pub pages: Option<PageSink>,
 }
 
 /// One `tools/call`. Dropping the future of a call cancels it at the backend.

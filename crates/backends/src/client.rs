@@ -23,6 +23,7 @@ use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, parse_result};
 use crate::news::News;
 use crate::options::{BackendOptions, TransportOptions};
+use crate::pages::PageSink;
 use crate::params::{Params, Stamp};
 use crate::process::Process;
 use crate::sse;
@@ -205,7 +206,7 @@ impl Client {
             .wire
             .request(method::TOOLS_CALL, params, options)
             .await
-            .inspect_err(|error| self.note_pages(error, call))
+            .inspect_err(|error| self.note_pages(error, call.pages.as_ref()))
             .map_err(unread)?;
         let answer = if is_task {
             Task::read_created(&raw).map(CallAnswer::Task)
@@ -215,9 +216,9 @@ impl Client {
         answer.map_err(RequestError::Malformed)
     }
 
-    /// Pages that must be visited before the call is made again.
-    fn note_pages(&self, error: &RequestError, call: &Call) {
-        if let (RequestError::Rpc(error), Some(sink)) = (error, &call.pages) {
+    /// Pages that must be visited before the request is made again.
+    pub(crate) fn note_pages(&self, error: &RequestError, pages: Option<&PageSink>) {
+        if let (RequestError::Rpc(error), Some(sink)) = (error, pages) {
             for request in wanted_pages(error).values() {
                 self.news().pages.sent(&request["params"], sink);
             }

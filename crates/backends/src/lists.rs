@@ -210,7 +210,7 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Durati
     let mut cursor: Option<String> = None;
     for number in 1.. {
         let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-        let raw = slot.request(method, params).await?;
+        let raw = slot.request(method, params, None).await?;
         bytes += raw.get().len();
         let mut page: Value = serde_json::from_str(raw.get())
             .map_err(|error| malformed(ShapeError::NotJson(error.to_string())))?;

@@ -175,7 +175,7 @@ impl Backends {
         let entry = self.entry(backend)?;
         let own = self.own_slot(entry, from.id.as_ref(), from.token.as_ref(), false)?;
         let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
-        slot.request(method, params).await
+        slot.request(method, params, from.pages.as_ref()).await
     }
 
     /// All resources, templates or prompts of one backend, as received and in its order. Empty

@@ -23,6 +23,7 @@ use crate::limits::BACKOFF_WAITED;
 use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
 use crate::options::{ClientInfo, TransportOptions};
+use crate::pages::PageSink;
 use crate::params::capabilities_of;
 use crate::status::{BackendState, BackendStatus, Breaker};
 use crate::subscriptions::Subscriptions;
@@ -192,12 +193,14 @@ impl Slot {
         &self,
         name: &str,
         params: Value,
+        pages: Option<&PageSink>,
     ) -> Result<Box<RawValue>, CallError> {
         let sent = Arc::new(AtomicBool::new(false));
         let work = async {
             let (client, _place) = self.admitted().await?;
             let since = Instant::now();
             let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
+            let outcome = outcome.inspect_err(|error| client.note_pages(error, pages));
             let outcome = outcome.map_err(|error| error.of_call(&self.target.options.name))?;
             Ok((outcome, since.elapsed()))
         };

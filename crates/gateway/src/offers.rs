@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::call::{Caller, interrupted};
 use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
-use crate::{large, page};
+use crate::{large, page, pages};
 use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
@@ -133,6 +133,7 @@ fn requester(caller: &Caller) -> Requester {
     Requester {
         id: caller.client.as_deref().map(|id| CallerId(id.into())),
         token: caller.token.clone(),
+        pages: pages::told(caller),
     }
 }
 

@@ -153,6 +153,7 @@ async fn reads_with_the_rights_of_its_caller(backends: &Backends, server: &Serve
     let from = Requester {
         id: Some(CallerId("ada".into())),
         token: Some(CallerToken::new("ada")),
+        pages: None,
     };
     let before = server.seen().len();
     let name = BackendName::from("b");

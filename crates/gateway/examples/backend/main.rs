@@ -68,7 +68,7 @@ fn serve(
 }
 
 /// A handshake server whose tool `ask` asks in the middle of its call, and tells which process it is. In a hurry it does
-/// not wait for the answer. Its tool `enter` wants a page visited first, and `finish` says that the page is done with.
+/// not wait for the answer. Its tool `enter` and every resource want a page visited first, and `finish` says that the page is done with.
 fn asking() -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     let mut lines = std::io::stdin().lock().lines();
@@ -87,7 +87,9 @@ fn asking() -> Result<(), Box<dyn std::error::Error>> {
                 { "name": "ask", "inputSchema": { "type": "object" } },
                 { "name": "enter", "inputSchema": { "type": "object" } },
                 { "name": "finish", "inputSchema": { "type": "object" } }] }),
-            method::TOOLS_CALL if params["name"] == "enter" => {
+            method::RESOURCES_READ | method::TOOLS_CALL
+                if method == method::RESOURCES_READ || params["name"] == "enter" =>
+            {
                 let page = json!({ "mode": "url", "elicitationId": "page", "url": "https://example.com/",
                     "message": std::process::id().to_string() });
                 let data = json!({ "elicitations": [page] });

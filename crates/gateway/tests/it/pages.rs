@@ -1,7 +1,7 @@
 //! Pages that a backend sends people to: asked of clients that can open pages, in the words of their era, and of no others.
 
-use crate::client::Http;
-use crate::world::{PATIENCE, World, backend_at};
+use crate::client::{Answer, Http};
+use crate::world::{PATIENCE, World, backend_at, server};
 use onecall_config::settings::Server;
 use onecall_testkit::faulty::{self, Reply, Seen, answer};
 use serde_json::{Value, json};
@@ -187,6 +187,41 @@ async fn a_page_that_must_be_visited_first_is_asked_in_the_way_of_each_era() {
     world.end().await;
 }
 
+/// Waits until the stream says that a page is done with.
+async fn done(heard: &mut Answer) -> Value {
+    let telling = async {
+        loop {
+            let message = heard.next().await.unwrap();
+            if message["method"] == "notifications/elicitation/complete" {
+                break message["params"].clone();
+            }
+        }
+    };
+    let told = tokio::time::timeout(PATIENCE, telling).await;
+    told.expect("it is told in time")
+}
+
+#[tokio::test]
+async fn who_was_sent_to_a_page_by_a_resource_hears_that_it_is_done_with() {
+    let mut only = server();
+    only.workflows.clear();
+    only.backends.retain(|backend| backend.name == "asking");
+    let world = World::serving(only).await;
+    let pages = json!({ "elicitation": { "url": {} } });
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", pages.clone()).await;
+    let mut heard = client.get().await;
+    let read = json!({ "uri": "a://b" });
+    let mut refused = client.legacy("resources/read", read).await;
+    let error = refused.response().await["error"].clone();
+    let process = &error["data"]["elicitations"][0]["message"];
+    let finish = call("asking_finish", &pages);
+    client.legacy_result("tools/call", finish).await;
+    let told = done(&mut heard).await;
+    assert_eq!(told, json!({ "elicitationId": "page", "by": process }));
+    world.end().await;
+}
+
 #[tokio::test]
 async fn who_was_sent_to_a_page_hears_that_it_is_done_with() {
     let world = World::start().await;
@@ -211,20 +246,8 @@ async fn who_was_sent_to_a_page_hears_that_it_is_done_with() {
         client.legacy_result("tools/call", finish).await;
     }
     for (_, heard, process) in &mut clients {
-        let telling = async {
-            loop {
-                let message = heard.next().await.unwrap();
-                if message["method"] == "notifications/elicitation/complete" {
-                    break message;
-                }
-            }
-        };
-        let told = tokio::time::timeout(PATIENCE, telling).await;
-        let told = told.expect("it is told in time");
-        assert_eq!(
-            told["params"],
-            json!({ "elicitationId": "page", "by": process })
-        );
+        let told = done(heard).await;
+        assert_eq!(told, json!({ "elicitationId": "page", "by": process }));
     }
     world.end().await;
 }

@@ -2,6 +2,7 @@
 
 use crate::publish::{PublishedWorkflow, Target};
 use crate::runtime::Runtime;
+use crate::sensitive::Masker;
 use crate::world::now;
 use crate::{arrive, calls};
 use onecall_engine::decide::{Input, decide};
@@ -17,7 +18,8 @@ pub struct Preview {
     pub plan: Arc<Plan>,
     /// The hints under which the workflow is published.
     pub annotations: Value,
-    /// What would be decided at the start: calls with their arguments, questions, steps that end at once.
+    /// What would be decided at the start: calls with their arguments, questions, steps that end at once. For looking
+    /// at: sensitive values are covered.
     pub decided: Vec<Event>,
 }
 
@@ -77,6 +79,11 @@ impl Runtime {
         };
         let mut decided = decide(&mut state, now(), start, &self.evaluator());
         decided.retain(|event| !matches!(event.what, What::RunStarted { .. }));
+        if let Some(mut masker) = Masker::of_state(&state) {
+            for event in &mut decided {
+                masker.cover_event(event);
+            }
+        }
         Ok(Preview {
             plan,
             annotations,

@@ -122,6 +122,29 @@ fn sensitive_values_are_covered_in_every_output_and_sealed_in_the_store() {
 }
 
 #[test]
+fn a_call_shows_no_sensitive_value_in_its_preview_nor_in_its_trace() {
+    let home = Home::new();
+    let token = format!("token={TOKEN}");
+    let trace = home.path().join("trace.json");
+    let call = ["call", &home.file, "login", "user=ada", &token];
+    let file = trace.to_str().unwrap();
+    for (flags, code) in [
+        (&["--dry-run"][..], 0),
+        (&["--trace"], 5),
+        (&["--trace", file], 5),
+        (&["--ephemeral", "--trace", file], 5),
+    ] {
+        let _ = std::fs::remove_file(&trace);
+        let ran = home.run(&[&call[..], flags].concat());
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        let written = std::fs::read_to_string(&trace).unwrap_or_default();
+        let told = format!("{}{}{written}", ran.out, ran.err);
+        assert!(told.contains("Bearer •••"), "{flags:?}: {told}");
+        assert!(!told.contains(TOKEN), "{flags:?}: {told}");
+    }
+}
+
+#[test]
 fn a_run_that_came_without_its_values_is_not_repeated() {
     let home = Home::new();
     home.log_in();

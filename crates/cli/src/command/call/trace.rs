@@ -1,4 +1,4 @@
-//! `--trace`: what each node of the run was given, gave and took, as JSON.
+//! `--trace`: what each node of the run was given, gave and took, as JSON. Sensitive values are covered.
 
 use crate::exit::usage;
 use crate::print;
@@ -6,6 +6,7 @@ use anyhow::Context;
 use onecall_engine::identity::RunId;
 use onecall_runtime::nodes;
 use onecall_runtime::runtime::Runtime;
+use onecall_runtime::sensitive::masked;
 use std::path::Path;
 
 /// Refuses a file that could not be written, before anything is called.
@@ -24,7 +25,7 @@ pub(super) fn refuse(file: &Path) -> anyhow::Result<()> {
 pub(super) async fn write(runtime: &Runtime, run: &RunId, file: &Path) -> anyhow::Result<()> {
     let stored = runtime.journal().load(run).await?;
     let stored = stored.context("the run was not stored, so it has no trace")?;
-    let text = serde_json::to_string_pretty(&nodes::of_stored(&stored)?)?;
+    let text = serde_json::to_string_pretty(&nodes::of_stored(&masked(stored)?)?)?;
     if file.as_os_str() == "-" {
         print::out(text);
         return Ok(());

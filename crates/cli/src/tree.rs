@@ -2,6 +2,7 @@
 //! Where there is no terminal, or no room, `progress` prints lines instead.
 
 use crate::limits::LIVE_STEPS_MAX;
+use crate::print::harmless;
 use crate::progress::{duration, sign};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -141,7 +142,7 @@ impl Branch {
         let template = format!("  {line} {{spinner}} {{prefix:{width}}}  {{wide_msg}}");
         let bar = all.add(ProgressBar::new_spinner());
         bar.set_style(look(&template, &["·", "·"]));
-        bar.set_prefix(name.to_owned());
+        bar.set_prefix(harmless(name).into_owned());
         bar.tick();
         Self {
             bar,
@@ -162,6 +163,7 @@ impl Branch {
         self.says("");
     }
 
+    /// Much of what is said was written by a backend, and the library that draws passes on every byte.
     fn says(&self, text: &str) {
         let items = self
             .items
@@ -171,6 +173,7 @@ impl Branch {
             0 | 1 => String::new(),
             attempts => format!("attempt {attempts} "),
         };
+        let text = harmless(text);
         self.bar.set_message(format!("{items}{attempts}{text}"));
     }
 

@@ -105,6 +105,35 @@ fn a_person_is_asked_in_the_terminal() {
 }
 
 #[test]
+fn a_backend_does_not_reach_the_terminal_through_the_picture_of_the_steps() {
+    let home = tempfile::tempdir().unwrap();
+    let tool = "  - name: sly
+    description: Fails with what a terminal would act on
+    steps:
+      - id: tell
+        tool: demo_fail
+        arguments: { message: \"\\e]0;owned\\a here \\e[2J\\e[1Agone\" }
+";
+    let file = composite(home.path(), tool);
+    let mut command = Command::new(program());
+    command
+        .args(["call", &file, "sly", "--ephemeral"])
+        .current_dir(root())
+        .env("XDG_STATE_HOME", home.path())
+        .env("TERM", "xterm");
+    let mut session = spawn_command(command, Some(30_000)).unwrap();
+    let written = session.exp_eof().unwrap();
+    // The line of the step, and below it the error; what is read here has one character a byte.
+    assert!(
+        written.matches("here [2J[1Agone").count() > 1,
+        "{written:?}"
+    );
+    for sequence in ["\u{1b}]0;", "\u{7}", "\u{1b}[2J", "\u{1b}[1Agone"] {
+        assert!(!written.contains(sequence), "{sequence:?} in {written:?}");
+    }
+}
+
+#[test]
 fn without_a_terminal_the_run_waits() {
     let home = tempfile::tempdir().unwrap();
     let file = composite(home.path(), &asks());

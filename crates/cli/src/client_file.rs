@@ -7,6 +7,8 @@ use anyhow::{Context, bail};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The byte order mark.
@@ -25,6 +27,15 @@ pub(crate) enum Change {
     None,
     Added,
     Replaced,
+}
+
+/// Who may read a file that was not there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever may read what this user makes.
+    Usual,
+    /// This user alone: a value stands in it.
+    User,
 }
 
 impl ClientFile {
@@ -107,7 +118,7 @@ impl ClientFile {
     }
 
     /// Writes the file whole, after keeping what was there. Returns where that is kept.
-    pub(crate) fn write(&self, stamp: &str) -> anyhow::Result<Option<PathBuf>> {
+    pub(crate) fn write(&self, stamp: &str, readers: Readers) -> anyhow::Result<Option<PathBuf>> {
         // Where the file is a link, what it leads to is changed, and the link stays.
         let target = self.path.canonicalize();
         let target = target.unwrap_or_else(|_| self.path.clone());
@@ -124,24 +135,55 @@ impl ClientFile {
             name.push(ending);
             PathBuf::from(name)
         };
-        let backup = beside(&format!(".{stamp}.bak"));
-        let is_there = self.path.exists();
-        if is_there {
-            std::fs::write(&backup, &self.text)
+        // Such files hold keys: neither the new one nor the backup may be readable by more people, at no time.
+        let known = std::fs::metadata(&self.path).ok();
+        let permissions = known.map(|known| known.permissions());
+        let backup = permissions
+            .is_some()
+            .then(|| beside(&format!(".{stamp}.bak")));
+        if let Some(backup) = &backup {
+            make(backup, &self.text, readers, permissions.as_ref())
                 .with_context(|| format!("cannot keep `{shown}` as `{}`", backup.display()))?;
         }
         let fresh = beside(".new");
-        std::fs::write(&fresh, self.to_text())
+        make(&fresh, &self.to_text(), readers, permissions.as_ref())
             .with_context(|| format!("cannot write `{}`", fresh.display()))?;
-        if is_there {
-            // Such files hold keys: neither the new one nor the backup may be readable by more people.
-            let permissions = std::fs::metadata(&self.path)?.permissions();
-            std::fs::set_permissions(&backup, permissions.clone())?;
-            std::fs::set_permissions(&fresh, permissions)?;
-        }
         std::fs::rename(&fresh, &target).with_context(|| format!("cannot write `{shown}`"))?;
-        Ok(is_there.then_some(backup))
+        Ok(backup)
     }
+}
+
+/// Makes a file anew, and settles who may read it before anything stands in it. `permissions`: as another has them.
+fn make(
+    path: &Path,
+    text: &str,
+    readers: Readers,
+    permissions: Option<&Permissions>,
+) -> std::io::Result<()> {
+    // One that an earlier attempt left may be open to others.
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Err(_) | Ok(()) => {}
+    }
+    let is_private = readers == Readers::User || permissions.is_some();
+    let mut file = open_new(path, is_private)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions.clone())?;
+    }
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(unix)]
+fn open_new(path: &Path, is_private: bool) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mode = if is_private { 0o600 } else { 0o666 };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_new(path: &Path, _: bool) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 fn put(servers: &CstObject, name: &str, entry: CstInputValue) {
@@ -187,7 +229,7 @@ mod tests {
             file.set("mcpServers", "onecall", &entry).unwrap(),
             Change::Added
         );
-        let backup = file.write("then").unwrap().unwrap();
+        let backup = file.write("then", Readers::Usual).unwrap().unwrap();
         assert_eq!(ClientFile::open(&backup).unwrap().text, WRITTEN);
 
         let again = ClientFile::open(&path).unwrap();
@@ -214,7 +256,7 @@ mod tests {
         std::fs::write(&path, format!("{MARK}{WRITTEN}")).unwrap();
         let file = ClientFile::open(&path).unwrap();
         file.set("mcpServers", "onecall", &json!({})).unwrap();
-        file.write("then").unwrap();
+        file.write("then", Readers::Usual).unwrap();
         let text = ClientFile::open(&path).unwrap().text;
         assert!(text.starts_with(MARK) && text.contains("onecall"), "{text}");
     }
@@ -231,7 +273,7 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let file = ClientFile::open(&link).unwrap();
         file.set("mcpServers", "onecall", &json!({})).unwrap();
-        file.write("then").unwrap();
+        file.write("then", Readers::Usual).unwrap();
         assert!(link.is_symlink());
         let text = ClientFile::open(&real).unwrap().text;
         assert!(text.contains("onecall"), "{text}");
@@ -244,9 +286,35 @@ mod tests {
         let file = ClientFile::open(&path).unwrap();
         file.set("servers", "onecall", &json!({ "type": "stdio" }))
             .unwrap();
-        assert_eq!(file.write("then").unwrap(), None);
+        assert_eq!(file.write("then", Readers::Usual).unwrap(), None);
         let made = ClientFile::open(&path).unwrap().servers("servers");
         assert_eq!(made["onecall"], json!({ "type": "stdio" }));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_may_read_more_than_before() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let written = |name: &str, readers: Readers| {
+            let path = folder.path().join(name);
+            let file = ClientFile::open(&path).unwrap();
+            file.set("mcpServers", "onecall", &json!({})).unwrap();
+            (file.write("then", readers).unwrap(), path)
+        };
+        assert_eq!(mode(&written("private.json", Readers::User).1), 0o600);
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        assert_eq!(mode(&written("usual.json", Readers::Usual).1), mode(&plain));
+
+        let kept = folder.path().join("kept.json");
+        std::fs::write(&kept, WRITTEN).unwrap();
+        std::fs::set_permissions(&kept, Permissions::from_mode(0o640)).unwrap();
+        // What an earlier attempt left, for all to read.
+        std::fs::write(folder.path().join("kept.json.new"), "old").unwrap();
+        let (backup, path) = written("kept.json", Readers::User);
+        assert_eq!((mode(&path), mode(&backup.unwrap())), (0o640, 0o640));
     }
 
     #[test]

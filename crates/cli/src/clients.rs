@@ -56,11 +56,13 @@ impl Client {
         }
     }
 
-    /// Whether entries may name variables of the client's own environment.
-    pub(crate) fn names_variables(self) -> bool {
+    /// How an entry names a variable of the client's own environment; `None` where it can hold values only. Files of
+    /// projects are made to be checked in, so a value must not stand in one that could name it.
+    pub(crate) fn named(self, variable: &str) -> Option<String> {
         match self {
-            Self::Cursor | Self::Vscode => true,
-            Self::Claude | Self::ClaudeCode => false,
+            Self::Claude => None,
+            Self::ClaudeCode => Some(format!("${{{variable}}}")),
+            Self::Cursor | Self::Vscode => Some(format!("${{env:{variable}}}")),
         }
     }
 
@@ -69,11 +71,8 @@ impl Client {
     pub(crate) fn stdio_entry(self, command: &Path, args: &[String], env: &[Variable]) -> Value {
         let mut entry = json!({ "command": command.display().to_string(), "args": args });
         for Variable { name, value } in env {
-            entry["env"][name] = if self.names_variables() {
-                Value::from(format!("${{env:{name}}}"))
-            } else {
-                Value::from(value.as_deref().unwrap_or_default())
-            };
+            let value = || value.clone().unwrap_or_default();
+            entry["env"][name] = Value::from(self.named(name).unwrap_or_else(value));
         }
         if self == Self::Vscode {
             entry["type"] = Value::from("stdio");
@@ -89,12 +88,8 @@ impl Client {
             Self::ClaudeCode | Self::Vscode => json!({ "type": "http", "url": url }),
             Self::Cursor => json!({ "url": url }),
         };
-        if let Some(variable) = token {
-            let shown = match self {
-                Self::Claude | Self::ClaudeCode => format!("Bearer ${{{variable}}}"),
-                Self::Cursor | Self::Vscode => format!("Bearer ${{env:{variable}}}"),
-            };
-            entry["headers"] = json!({ "Authorization": shown });
+        if let Some(named) = token.and_then(|variable| self.named(variable)) {
+            entry["headers"] = json!({ "Authorization": format!("Bearer {named}") });
         }
         Some(entry)
     }

@@ -1,6 +1,6 @@
 //! `onecall connect`: enters these files, or a running server, in the configuration of a desktop client.
 
-use crate::client_file::{Change, ClientFile};
+use crate::client_file::{Change, ClientFile, Readers};
 use crate::clients::{Client, Folders, Variable};
 use crate::exit::{Exit, usage};
 use crate::token::TokenArgs;
@@ -70,7 +70,13 @@ pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
         Change::Added => "added to",
         Change::Replaced => "replaced in",
     };
-    let backup = file.write(&now().to_rfc3339().replace(':', ""))?;
+    let holds = |own: &Variable| own.value.is_some() && client.named(&own.name).is_none();
+    let readers = if variables.iter().any(holds) {
+        Readers::User
+    } else {
+        Readers::Usual
+    };
+    let backup = file.write(&now().to_rfc3339().replace(':', ""), readers)?;
     print::err(format!("`{}` {what} `{shown}`", args.name));
     if let Some(backup) = backup {
         print::err(format!("what was there is kept as `{}`", backup.display()));
@@ -85,10 +91,10 @@ pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
 /// What is to be done, or to be known, about a variable of the entry.
 fn advice(client: Client, variable: &Variable, path: &Path) -> String {
     let (name, shown, title) = (&variable.name, path.display(), client.title());
-    match (client.names_variables(), &variable.value) {
-        (true, _) => format!("{title} takes {name} from the environment it is started in"),
-        (false, Some(_)) => format!("the value of {name} now stands in `{shown}`"),
-        (false, None) => format!("{name} is not set here: fill it in under `env` in `{shown}`"),
+    match (client.named(name), &variable.value) {
+        (Some(_), _) => format!("{title} takes {name} from the environment it is started in"),
+        (None, Some(_)) => format!("the value of {name} now stands in `{shown}`"),
+        (None, None) => format!("{name} is not set here: fill it in under `env` in `{shown}`"),
     }
 }
 

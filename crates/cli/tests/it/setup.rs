@@ -347,7 +347,13 @@ fn a_client_is_given_the_variables_that_the_files_name() {
             "${env:SET_ONE}",
             "${env:UNSET_ONE}",
         ),
-        ("claude-code", ".mcp.json", "mcpServers", "one", ""),
+        (
+            "claude-code",
+            ".mcp.json",
+            "mcpServers",
+            "${SET_ONE}",
+            "${UNSET_ONE}",
+        ),
         (
             "claude",
             ".config/Claude/claude_desktop_config.json",
@@ -365,6 +371,12 @@ fn a_client_is_given_the_variables_that_the_files_name() {
         let entry = &read(&home.path().join(shown))[key]["onecall"];
         let expected = serde_json::json!({ "SET_ONE": set, "UNSET_ONE": unset });
         assert_eq!(entry["env"], expected, "{client}");
+        #[cfg(unix)]
+        if client == "claude" {
+            use std::os::unix::fs::PermissionsExt as _;
+            let made = std::fs::metadata(home.path().join(shown)).unwrap();
+            assert_eq!(made.permissions().mode() & 0o777, 0o600, "it holds a value");
+        }
     }
     let wrong = at(home.path(), &["connect", "vscode", "--url", "foo"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

@@ -192,6 +192,42 @@ mod tests {
     }
 
     #[test]
+    fn secrets_inside_urls_are_named_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp.json");
+        let text = r#"{ "mcpServers": {
+            "web": { "url": "http://h/s/sk-ak-12345/sk-more/mcp?api_key=sk-topsecret123&mode=read" },
+            "db": { "command": "node",
+                    "args": ["postgres://u:pw12@h/db", "--url=postgres://u:pw34@h/db", "https://h/?token=t0p"],
+                    "env": { "GITHUB_PAT": "p4t", "DB_PASS": "p4ss", "DATABASE_URL": "postgres://u:pw56@h/db",
+                             "SENTRY_DSN": "d5n", "PATH": "/bin", "COMPASS": "north",
+                             "HOME_URL": "https://example.com/home" } } } }"#;
+        std::fs::write(&path, text).unwrap();
+        let (yaml, variables) = Found::read(&path, folder.path())
+            .unwrap()
+            .to_yaml(Secrets::Named);
+        for secret in ["sk-", "pw", "t0p", "p4t", "p4ss", "d5n"] {
+            assert!(!yaml.contains(secret), "{yaml}");
+        }
+        for line in [
+            "url: \"http://h/s/${WEB_URL_KEY}/${WEB_URL_KEY_2}/mcp?api_key=${WEB_API_KEY}&mode=read\"",
+            "args: [\"postgres://u:${DB_PASSWORD}@h/db\",\"--url=${DB_URL}\",\"https://h/?token=${DB_TOKEN}\"]",
+            "\"DATABASE_URL\": \"${DATABASE_URL}\"",
+            "\"PATH\": \"/bin\"",
+            "\"COMPASS\": \"north\"",
+            "\"HOME_URL\": \"https://example.com/home\"",
+        ] {
+            assert!(yaml.contains(line), "{line} is not in {yaml}");
+        }
+        let place = |name: &str| {
+            let found = variables.iter().find(|(own, _)| own == name);
+            found.map(|(_, place)| place.as_str())
+        };
+        assert_eq!(place("WEB_API_KEY"), Some("`api_key` in the URL of `web`"));
+        assert_eq!(place("GITHUB_PAT"), Some("`GITHUB_PAT` of `db`"));
+    }
+
+    #[test]
     fn names_become_fitting_and_stay_apart() {
         let mut taken = Map::new();
         for (name, ours) in [

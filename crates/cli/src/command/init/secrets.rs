@@ -1,23 +1,30 @@
 //! Keys and tokens in the entry of a client: which values are such, and the variable that is named for each; and the
 //! variables of editors in our spelling.
 
+mod urls;
+
 use serde_json::Value;
 use std::fmt::Write as _;
+use urls::Spot;
 
 /// A variable that stands in a file in place of a secret, and whose place it takes.
 pub(super) type Variable = (String, String);
 
-/// Words in the name of a variable, header or flag whose value is nobody's business.
-const SECRET_WORDS: [&str; 8] = [
+/// What stands in the name of a variable, header, flag or parameter whose value is nobody's business.
+const SECRET_WORDS: [&str; 9] = [
     "KEY",
     "TOKEN",
     "SECRET",
     "PASSWORD",
     "PASSWD",
+    "PASSPHRASE",
     "AUTHORIZATION",
     "CREDENTIAL",
     "BEARER",
 ];
+
+/// The same, where they are a whole word of the name: `GITHUB_PAT`, and not `PATH`.
+const SECRET_WHOLE_WORDS: [&str; 3] = ["PAT", "PASS", "DSN"];
 
 /// How keys of well-known services begin.
 const SECRET_PREFIXES: [&str; 10] = [
@@ -59,7 +66,37 @@ pub(super) fn name(backend: &str, entry: &mut Value) -> Vec<Variable> {
     if let Some(args) = entry.get_mut("args").and_then(Value::as_array_mut) {
         in_arguments(backend, args, &mut variables);
     }
+    if let Some(Value::String(url)) = entry.get_mut("url") {
+        *url = in_url(backend, url, &mut variables);
+    }
     variables
+}
+
+/// Names a variable for each secret that stands inside a URL.
+fn in_url(backend: &str, url: &str, variables: &mut Vec<Variable>) -> String {
+    urls::cover(url, |spot| {
+        let (name, place) = match spot {
+            Spot::User => ("user", "the user".to_owned()),
+            Spot::Password => ("password", "the password".to_owned()),
+            Spot::Path => ("url_key", "a part of the path".to_owned()),
+            Spot::Parameter(name) => (name, format!("`{name}`")),
+        };
+        let variable = unused(joined(backend, name), variables);
+        let named = format!("${{{variable}}}");
+        variables.push((variable, format!("{place} in the URL of `{backend}`")));
+        named
+    })
+}
+
+/// The name, with a number where another secret has it.
+fn unused(name: String, variables: &[Variable]) -> String {
+    let is_taken = |name: &str| variables.iter().any(|(own, _)| own == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut free = numbered.filter(|name| !is_taken(name));
+    free.next().unwrap_or(name)
 }
 
 /// `--token abc`, `--api-key=abc`, and what begins as keys do.
@@ -71,6 +108,10 @@ fn in_arguments(backend: &str, args: &mut [Value], variables: &mut Vec<Variable>
             continue;
         };
         let flag = announced.take();
+        if flag.is_none() && urls::is_url(&text) {
+            *arg = Value::from(in_url(backend, &text, variables));
+            continue;
+        }
         let (head, secret, named) = if let Some((flag, value)) = flag_with_value(&text) {
             (format!("{flag}="), value.to_owned(), Some(flag.to_owned()))
         } else if text.starts_with('-') {
@@ -100,10 +141,16 @@ fn flag_with_value(text: &str) -> Option<(&str, &str)> {
 
 fn is_secret_name(name: &str) -> bool {
     let upper = upper(name);
+    let mut words = upper.split('_');
     SECRET_WORDS.iter().any(|word| upper.contains(word))
+        || words.any(|word| SECRET_WHOLE_WORDS.contains(&word))
 }
 
 fn is_secret_text(text: &str) -> bool {
+    is_known_key(text) || urls::holds_secret(text)
+}
+
+fn is_known_key(text: &str) -> bool {
     let mut known = SECRET_PREFIXES.iter();
     known.any(|prefix| text.starts_with(prefix))
 }

@@ -134,7 +134,14 @@ fn find(args: &InitArgs) -> anyhow::Result<Option<Found>> {
     let files = files.chain(of_clients.map(|(client, path)| (client.title(), path)));
     let mut found = None;
     for (title, path) in files {
-        let read = Found::read(&path, &folder)?;
+        // Nobody named this file, and another may do.
+        let read = match Found::read(&path, &folder) {
+            Ok(read) => read,
+            Err(error) => {
+                print::err(format!("warning: {title} is left out: {error:#}"));
+                continue;
+            }
+        };
         if read.len() == 0 {
             continue;
         }

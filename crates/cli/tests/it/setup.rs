@@ -299,6 +299,26 @@ fn nothing_is_written_from_a_file_without_servers() {
 }
 
 #[test]
+fn a_broken_file_of_a_client_stops_nobody_who_did_not_name_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mine = serde_json::json!({ "mine": { "command": program(), "args": ["demo"] } });
+    let broken = written(home.path(), ".cursor/mcp.json", &Value::Null);
+    std::fs::write(&broken, "{ broken").unwrap();
+    let alone = at(home.path(), &["init", "alone"]);
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    assert!(alone.err.contains("built-in demo backend"), "{alone:?}");
+    let list = serde_json::json!({ "mcpServers": mine });
+    written(home.path(), "mcp.json", &list);
+    let made = at(home.path(), &["init"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.err.contains("1 backend from `./mcp.json`"), "{made:?}");
+    let told = "warning: Cursor is left out: `";
+    assert!(made.err.contains(told), "{made:?}");
+    let named = at(home.path(), &["init", "--from", &broken, "--force"]);
+    assert_eq!(named.code, Some(1), "{named:?}");
+}
+
+#[test]
 fn servers_of_one_folder_are_seen_and_the_first_workflow_gives_the_bare_result() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().canonicalize().unwrap();

@@ -262,7 +262,8 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
         // Whoever is kept from an earlier start is connected when it is needed.
         let published = runtime.known().await;
         has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
-        for line in tool_lines(&published, &origins) {
+        let from = |workflow: &str| origins.shown(runtime.name(), workflow);
+        for line in tool_lines(&published, from) {
             print::out(line);
         }
         for backend in runtime.backends() {
@@ -297,30 +298,35 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
     print::out(format!("  {{ \"mcpServers\": {{ {entries} }} }}"));
 }
 
-/// The file that each workflow was read from.
-struct Origins(BTreeMap<String, String>);
+/// The file that each workflow was read from, by server and workflow: two servers may each have one of the same name.
+struct Origins(BTreeMap<(String, String), String>);
 
 impl Origins {
     fn of(loaded: &Loaded) -> Self {
         let servers = loaded.settings.servers.iter();
-        let workflows = servers.flat_map(|server| &server.workflows);
-        let named = workflows.filter_map(|workflow| {
+        let workflows = servers.flat_map(|server| {
+            let own = server.workflows.iter();
+            own.map(|workflow| (server.name.clone(), workflow))
+        });
+        let named = workflows.filter_map(|(server, workflow)| {
             let span = workflow.place.span()?;
             let file = loaded.sources.get(span.source).name();
-            Some((workflow.name.as_str().to_owned(), file.to_owned()))
+            let workflow = workflow.name.as_str().to_owned();
+            Some(((server, workflow), file.to_owned()))
         });
         Self(named.collect())
     }
 
     /// ` (from FILE)`, where it is known.
-    fn shown(&self, workflow: &str) -> String {
-        let file = self.0.get(workflow);
+    fn shown(&self, server: &str, workflow: &str) -> String {
+        let file = self.0.get(&(server.to_owned(), workflow.to_owned()));
         file.map(|file| format!("  (from {file})"))
             .unwrap_or_default()
     }
 }
 
-fn tool_lines(published: &Published, origins: &Origins) -> Vec<String> {
+/// `from` tells the file of a workflow.
+fn tool_lines(published: &Published, from: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     for tool in &published.tools {
         let Target::Workflow(own) = &tool.target else {
@@ -328,7 +334,7 @@ fn tool_lines(published: &Published, origins: &Origins) -> Vec<String> {
         };
         let about = tool.definition.description().unwrap_or("");
         let about = about.lines().next().unwrap_or("");
-        let origin = origins.shown(own.workflow.name.as_str());
+        let origin = from(own.workflow.name.as_str());
         let line = format!("workflow  {}{origin}  {about}", tool.name);
         lines.push(line.trim_end().to_owned());
     }
@@ -348,7 +354,7 @@ fn tool_lines(published: &Published, origins: &Origins) -> Vec<String> {
     }
     for withheld in &published.withheld {
         let (name, reason) = (&withheld.workflow, &withheld.reason);
-        let origin = origins.shown(name);
+        let origin = from(name);
         lines.push(format!("withheld  {name}{origin}: {reason}"));
     }
     lines

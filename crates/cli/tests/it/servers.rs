@@ -1,7 +1,7 @@
 //! Files with several servers, and the flags that add backends and pick a server.
 
 use crate::http;
-use crate::support::{run, serve};
+use crate::support::{Running, onecall, run, serve};
 use serde_json::json;
 use std::path::Path;
 
@@ -65,6 +65,29 @@ fn several_servers_stand_under_their_names() {
     assert!(has(&beta, "second") && !has(&beta, "first"), "{beta:?}");
     let root = first.replace("/alpha", "");
     assert_eq!(listed(&root).0, 404, "nothing stands at the root");
+}
+
+#[test]
+fn each_server_names_the_file_of_its_own_workflow() {
+    let home = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let text = format!(
+            "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {{name: {name}}}\n\
+             spec: {{groupRef: g, config: {{compositeTools: [{{name: hi, description: {name}, \
+             steps: [{{id: s, tool: demo.add, arguments: {{a: 1, b: 2}}}}]}}]}}}}\n"
+        );
+        let path = home.path().join(format!("{name}.yaml"));
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (one, two) = (file("one"), file("two"));
+    let flags = ["--backend", DEMO, "--ephemeral", "--port", "0"];
+    let words = [&["serve", &one, &two][..], &flags].concat();
+    let serving = Running::start(onecall(home.path(), &words));
+    for (name, file) in [("one", one), ("two", two)] {
+        let line = serving.line(|line| line.starts_with("workflow  hi "));
+        assert_eq!(line, format!("workflow  hi  (from {file})  {name}"));
+    }
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(crate) struct DoctorArgs {
 enum Verdict {
     Good,
     Doubtful,
+    /// Bad, and maybe only for now: a server or backend does not answer.
+    Unreachable,
     Bad,
 }
 
@@ -52,7 +54,7 @@ impl Verdict {
         match self {
             Self::Good => "good",
             Self::Doubtful => "doubtful",
-            Self::Bad => "bad",
+            Self::Unreachable | Self::Bad => "bad",
         }
     }
 
@@ -60,7 +62,7 @@ impl Verdict {
         match self {
             Self::Good => "✓",
             Self::Doubtful => "!",
-            Self::Bad => "✗",
+            Self::Unreachable | Self::Bad => "✗",
         }
     }
 }
@@ -123,10 +125,14 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     } else {
         show(&findings);
     }
-    let is_bad = findings
-        .iter()
-        .any(|finding| finding.verdict == Verdict::Bad);
-    Ok(if is_bad { Exit::Failed } else { Exit::Ok })
+    let has = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
+    Ok(if has(Verdict::Bad) {
+        Exit::Failed
+    } else if has(Verdict::Unreachable) {
+        Exit::Unreachable
+    } else {
+        Exit::Ok
+    })
 }
 
 fn show(findings: &[Finding]) {
@@ -164,8 +170,10 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
         let journal = wire::open_store(&in_memory, &settings)?;
         let runtime = wire::start(server, &settings, journal, false).await?;
         waiting::for_tools(&runtime, PATIENCE).await;
-        findings.extend(backends(&runtime));
-        findings.extend(published(&runtime));
+        let backends = backends(&runtime);
+        let are_all_there = backends.iter().all(|own| own.verdict == Verdict::Good);
+        findings.extend(backends);
+        findings.extend(published(&runtime, are_all_there));
         runtime.shutdown(Duration::ZERO).await;
     }
     Ok(())
@@ -189,10 +197,12 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
     let findings = statuses.iter().map(|status| {
         let name = &status.name;
         match (&status.state, status.tools) {
-            (BackendState::Down { reason, .. }, _) => {
-                Finding::new("backend", Verdict::Bad, format!("`{name}`: {reason}"))
-                    .help("run its command by hand, or open its URL, to see more")
-            }
+            (BackendState::Down { reason, .. }, _) => Finding::new(
+                "backend",
+                Verdict::Unreachable,
+                format!("`{name}`: {reason}"),
+            )
+            .help("run its command by hand, or open its URL, to see more"),
             (_, Some(tools)) => {
                 let text = format!("`{name}` answers and has {tools} tools");
                 Finding::new("backend", Verdict::Good, text)
@@ -200,15 +210,15 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
             (_, None) => {
                 let seconds = PATIENCE.as_secs();
                 let text = format!("`{name}` has not told its tools within {seconds} s");
-                Finding::new("backend", Verdict::Bad, text)
+                Finding::new("backend", Verdict::Unreachable, text)
             }
         }
     });
     findings.collect()
 }
 
-/// Withheld workflows, and names that a host would refuse.
-fn published(runtime: &Runtime) -> Vec<Finding> {
+/// Withheld workflows, and names that a host would refuse. `are_all_there`: every backend has told its tools.
+fn published(runtime: &Runtime, are_all_there: bool) -> Vec<Finding> {
     let published = runtime.published_now();
     let mut findings: Vec<Finding> = published
         .withheld
@@ -229,15 +239,16 @@ fn published(runtime: &Runtime) -> Vec<Finding> {
             findings.push(Finding::new("names", Verdict::Doubtful, text).help(help));
         }
     }
-    let count = published.tools.len();
-    findings.push(match count {
-        0 => Finding::new("tools", Verdict::Bad, "nothing would be published"),
-        count => Finding::new(
-            "tools",
-            Verdict::Good,
-            format!("{count} would be published"),
+    let (verdict, text) = match published.tools.len() {
+        0 if are_all_there => (Verdict::Bad, "nothing would be published".to_owned()),
+        // There may be something once the backends answer.
+        0 => (
+            Verdict::Unreachable,
+            "nothing would be published".to_owned(),
         ),
-    });
+        count => (Verdict::Good, format!("{count} would be published")),
+    };
+    findings.push(Finding::new("tools", verdict, text));
     findings
 }
 

@@ -76,12 +76,15 @@ fn the_doctor_finds_what_is_broken() {
     );
     assert!(well.out.contains("! client"), "{}", well.out);
 
-    let entry =
-        r#"{"mcpServers": {"onecall": {"command": "/nowhere/onecall", "args": ["serve"]}}}"#;
-    std::fs::write(home.path().join(".mcp.json"), entry).unwrap();
     let broken = home.path().join("broken.json");
     let servers = r#"{"mcpServers": {"gone": {"command": "/nowhere/server"}}}"#;
     std::fs::write(&broken, servers).unwrap();
+    let away = at(home.path(), &["doctor", "broken.json"]);
+    assert_eq!(away.code, Some(3), "no more than a backend: {away:?}");
+
+    let entry =
+        r#"{"mcpServers": {"onecall": {"command": "/nowhere/onecall", "args": ["serve"]}}}"#;
+    std::fs::write(home.path().join(".mcp.json"), entry).unwrap();
     let ill = at(home.path(), &["doctor", "broken.json", "--json"]);
     assert_eq!(ill.code, Some(1), "{ill:?}");
     let findings = ill.json();

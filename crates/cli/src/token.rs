@@ -12,6 +12,12 @@ pub(crate) struct TokenArgs {
 }
 
 impl TokenArgs {
+    /// As if the flag named this variable.
+    pub(crate) fn of(variable: Option<&str>) -> Self {
+        let variable = variable.map(str::to_owned);
+        Self { variable }
+    }
+
     pub(crate) fn variable(&self) -> Option<&str> {
         self.variable.as_deref()
     }

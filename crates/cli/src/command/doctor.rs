@@ -1,9 +1,10 @@
 //! `onecall doctor`: looks at everything a working set-up needs and says what to mend.
-//! Each subject has its own function and reports findings; nothing is changed.
+//! Each subject has its own function and reports findings; nothing is changed. The files of clients are in `entries`.
+
+mod entries;
 
 use crate::args::StoreArgs;
-use crate::client_file::ClientFile;
-use crate::clients::{self, Client, Folders};
+use crate::clients::{self, Folders};
 use crate::exit::Exit;
 use crate::files::FileArgs;
 use crate::limits::NAME_CHARS_MAX;
@@ -115,10 +116,8 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     } else {
         served(&args, &mut findings).await?;
     }
-    findings.extend(client_findings(&clients::existing(
-        &std::env::current_dir()?,
-        &Folders::of_this_user(),
-    )));
+    let files = clients::existing(&std::env::current_dir()?, &Folders::of_this_user());
+    findings.extend(entries::findings(&files).await?);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         print::out(serde_json::to_string_pretty(&all)?);
@@ -250,60 +249,4 @@ fn published(runtime: &Runtime, are_all_there: bool) -> Vec<Finding> {
     };
     findings.push(Finding::new("tools", verdict, text));
     findings
-}
-
-fn client_findings(files: &[(Client, PathBuf)]) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = files
-        .iter()
-        .flat_map(|(client, path)| in_client_file(*client, path))
-        .collect();
-    if findings.is_empty() {
-        let text = "no desktop client knows this program";
-        let help = "onecall connect claude|claude-code|cursor|vscode PATH";
-        findings.push(Finding::new("client", Verdict::Doubtful, text).help(help));
-    }
-    findings
-}
-
-/// The entries of a client that start this program.
-fn in_client_file(client: Client, path: &Path) -> Vec<Finding> {
-    let shown = path.display();
-    let file = match ClientFile::open(path) {
-        Ok(file) => file,
-        Err(error) => {
-            let text = format!("{}: {error:#}", client.title());
-            return vec![Finding::new("client", Verdict::Bad, text)];
-        }
-    };
-    let servers = file.servers(client.key());
-    let ours = servers.iter().filter_map(|(name, entry)| {
-        let command = Path::new(entry.get("command")?.as_str()?);
-        let is_ours = command.file_stem().is_some_and(|stem| stem == "onecall");
-        is_ours.then_some((name, command.to_owned(), entry))
-    });
-    ours.map(|(name, command, entry)| {
-        let what = format!("{}: `{name}` in `{shown}`", client.title());
-        if command.components().count() > 1 && !command.exists() {
-            let text = format!("{what} starts `{}`, which is not there", command.display());
-            return Finding::new("client", Verdict::Bad, text)
-                .help("onecall connect writes the entry anew");
-        }
-        match missing_path(entry) {
-            Some(missing) => Finding::new(
-                "client",
-                Verdict::Bad,
-                format!("{what} serves `{missing}`, which is not there"),
-            ),
-            None => Finding::new("client", Verdict::Good, what),
-        }
-    })
-    .collect()
-}
-
-/// An absolute path among the arguments of an entry that does not exist.
-fn missing_path(entry: &Value) -> Option<String> {
-    let args = entry.get("args")?.as_array()?;
-    let mut paths = args.iter().filter_map(Value::as_str).map(Path::new);
-    let missing = paths.find(|path| path.is_absolute() && !path.exists())?;
-    Some(missing.display().to_string())
 }

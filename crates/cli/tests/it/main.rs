@@ -8,6 +8,7 @@ mod catalog;
 mod check;
 mod clients;
 mod derived;
+mod doctor;
 mod elsewhere;
 mod equivalent;
 mod faults;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// The binary in a folder that is home and project at once.
-fn at(home: &Path, words: &[&str]) -> Ran {
+pub(crate) fn at(home: &Path, words: &[&str]) -> Ran {
     let mut command = onecall(home, words);
     command
         .current_dir(home)

@@ -145,6 +145,18 @@ fn a_call_shows_no_sensitive_value_in_its_preview_nor_in_its_trace() {
 }
 
 #[test]
+fn an_answer_that_is_covered_is_known_by_what_it_is() {
+    let home = Home::new();
+    let (_server, url) = serve(home.path(), &[&home.file]);
+    let token = format!("token={TOKEN}");
+    let asked = home.run(&["call", &url, "login", "user=ada", &token]);
+    assert_eq!(asked.code, Some(5), "{asked:?}");
+    let told = home.run(&["runs", "answer", "last", "ask", &format!("pin={PIN}")]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.out.starts_with("answered; "), "{told:?}");
+}
+
+#[test]
 fn a_run_that_came_without_its_values_is_not_repeated() {
     let home = Home::new();
     home.log_in();

@@ -8,7 +8,7 @@ use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK, HELD_SHOWN_MAX};
 use crate::{print, values};
 use anyhow::{Context, anyhow, bail};
 use onecall_engine::evaluate::{Evaluator as _, PlanEvaluator};
-use onecall_engine::event::{AnswerAction, Resolution, What};
+use onecall_engine::event::{Answer, AnswerAction, Resolution, What};
 use onecall_engine::identity::{RunId, Slot};
 use onecall_engine::journal::{Command, Journal, Order, StoredRun};
 use onecall_engine::state::State;
@@ -102,9 +102,13 @@ async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Resu
     let until = Instant::now() + ANSWER_EFFECT;
     loop {
         let stored = journal.load(run).await?;
-        let stored = masked(stored.with_context(|| format!("run `{run}` is gone"))?)?;
-        let mut news = stored.events.iter().skip(told.seen);
-        if let Some(verdict) = news.find_map(|event| verdict(&event.what, told)) {
+        let stored = stored.with_context(|| format!("run `{run}` is gone"))?;
+        // Answers are compared as they are, and nothing is shown of one that must not be.
+        let shown = masked(stored.clone())?;
+        let news = stored.events.iter().zip(&shown.events).skip(told.seen);
+        let mut verdicts =
+            news.filter_map(|(event, shown)| verdict(&event.what, &shown.what, told));
+        if let Some(verdict) = verdicts.next() {
             verdict?;
             print::out(format!("answered; run {run} goes on"));
             return Ok(Exit::Ok);
@@ -126,28 +130,45 @@ async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Resu
     }
 }
 
-/// What an event says about the answer; `None` where it says nothing.
-fn verdict(what: &What, told: &Told) -> Option<anyhow::Result<()>> {
+/// What an event says about the answer; `None` where it says nothing. `shown`: the same without sensitive values.
+fn verdict(what: &What, shown: &What, told: &Told) -> Option<anyhow::Result<()>> {
     let Told { step, slot, .. } = told;
-    match what {
-        What::AnswerRefused {
-            step: own, reason, ..
-        } if *own == slot.step => Some(Err(anyhow!("the answer does not fit: {reason}"))),
-        What::QuestionAnswered {
-            step: own, answer, ..
-        } if *own == slot.step => match &told.what {
-            Order::Answer { action, .. } if *action == answer.action && !answer.defaulted => {
-                Some(Ok(()))
-            }
-            _ => {
-                let action = answer.action.as_str();
-                Some(Err(anyhow!(
-                    "step `{step}` was answered otherwise: {action}"
-                )))
-            }
-        },
-        What::HeldResolved { slot: own, .. } if own == slot => Some(Ok(())),
+    match (what, shown) {
+        (What::AnswerRefused { step: own, .. }, What::AnswerRefused { reason, .. })
+            if *own == slot.step =>
+        {
+            Some(Err(anyhow!("the answer does not fit: {reason}")))
+        }
+        (
+            What::QuestionAnswered {
+                step: own, answer, ..
+            },
+            _,
+        ) if *own == slot.step => Some(counts(answer, told).map_err(|how| {
+            anyhow!("step `{step}` was answered otherwise{how}; this answer does not count")
+        })),
+        (What::HeldResolved { slot: own, .. }, _) if own == slot => Some(Ok(())),
         _ => None,
+    }
+}
+
+/// Whether the answer that was taken is the one that was told; else what is known of it.
+fn counts(taken: &Answer, told: &Told) -> Result<(), String> {
+    let Order::Answer {
+        action, content, ..
+    } = &told.what
+    else {
+        return Err(String::new());
+    };
+    match taken.action {
+        // Nobody answered in time.
+        _ if taken.defaulted => Err(", with its default".to_owned()),
+        own if own != *action => Err(format!(": {}", own.as_str())),
+        AnswerAction::Accept if taken.content != *content => Err(", by somebody else".to_owned()),
+        AnswerAction::Accept
+        | AnswerAction::Decline
+        | AnswerAction::Cancel
+        | AnswerAction::Timeout => Ok(()),
     }
 }
 
@@ -227,6 +248,7 @@ mod tests {
     use onecall_workflow::plan::Plan;
     use onecall_workflow::step::{Action, Call, Step};
     use onecall_workflow::workflow::Workflow;
+    use serde_json::json;
     use std::sync::Arc;
 
     #[test]
@@ -248,5 +270,45 @@ mod tests {
         let held = held_beside(&state, Slot::of_step(0)).unwrap();
         assert!(held.starts_with("`l[0]`, `l[1]`, "), "{held}");
         assert!(held.ends_with("`l[9]`, 2 more"), "{held}");
+    }
+    #[test]
+    fn only_the_very_answer_that_was_taken_counts() {
+        let told = Told {
+            step: "ask".to_owned(),
+            slot: Slot::of_step(0),
+            what: Order::Answer {
+                step: "ask".to_owned(),
+                round: None,
+                action: AnswerAction::Accept,
+                content: Some(json!({ "ok": true })),
+            },
+            seen: 0,
+        };
+        let answered = |action, content: Value, defaulted| {
+            let content = (!content.is_null()).then_some(content);
+            let answer = Answer {
+                action,
+                content,
+                defaulted,
+            };
+            let what = What::QuestionAnswered {
+                step: 0,
+                round: 0,
+                answer,
+                sent: None,
+            };
+            let verdict = verdict(&what, &what, &told).unwrap();
+            verdict.map_err(|error| error.to_string())
+        };
+        let accept = AnswerAction::Accept;
+        assert_eq!(answered(accept, json!({ "ok": true }), false), Ok(()));
+        for (action, content, defaulted, how) in [
+            (accept, json!({ "ok": false }), false, ", by somebody else;"),
+            (accept, json!({ "ok": true }), true, ", with its default;"),
+            (AnswerAction::Decline, Value::Null, false, ": decline;"),
+        ] {
+            let other = answered(action, content, defaulted).unwrap_err();
+            assert!(other.contains(how), "{other}");
+        }
     }
 }

@@ -140,11 +140,11 @@ pub(crate) enum CheckFormat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  onecall call https://tools.example.com/mcp greet who=Ada --token-env MY_TOKEN\n  onecall call examples/hello greet --trace greet.json\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
+    after_help = "Examples:\n  onecall call examples/hello greet who=Ada\n  onecall call greet who=Ada\n  onecall call onecall.yaml deploy count:=3 --dry-run\n  onecall call http://127.0.0.1:4483/mcp greet who=Ada\n  onecall call https://tools.example.com/mcp greet who=Ada --token-env MY_TOKEN\n  onecall call examples/hello greet --trace greet.json\n  echo '{\"who\": \"Ada\"}' | onecall call . greet --args-json -"
 )]
 pub(crate) struct CallArgs {
-    /// Paths or the URL of a server, then the tool, then arguments: `key=text` or `key:=json`
-    #[arg(required = true, value_name = "PATH|URL… TOOL KEY=VALUE…")]
+    /// Paths or the URL of a server [default: `onecall.yaml` here], then the tool, then arguments: `key=text` or `key:=json`
+    #[arg(required = true, value_name = "[PATH|URL…] TOOL KEY=VALUE…")]
     pub(crate) words: Vec<String>,
     /// All arguments as one JSON object, or `-` to read it from stdin
     #[arg(long, value_name = "JSON")]

@@ -11,6 +11,15 @@ use onecall_runtime::sources::{self, Collected};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// The configuration of a folder.
+pub(crate) const CONFIGURATION: &str = "onecall.yaml";
+
+/// The configuration of this folder, for commands that were given no path.
+pub(crate) fn of_this_folder() -> Option<PathBuf> {
+    let own = PathBuf::from(CONFIGURATION);
+    own.is_file().then_some(own)
+}
+
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FileArgs {
     /// A backend beside those of the files: its URL, or its command; may be repeated

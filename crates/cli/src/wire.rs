@@ -4,7 +4,7 @@ use crate::args::{ServeArgs, StoreArgs};
 use crate::exit::{Exit, Nothing, usage};
 use crate::limits::SERVERS_ABOVE_MAX;
 use crate::token::TokenArgs;
-use crate::{access, print};
+use crate::{access, files, print};
 use anyhow::{Context, bail};
 use onecall_config::environment::{DEPTH, SEAL_KEY};
 use onecall_config::settings::{Names, Server, Settings, Strategy};
@@ -368,10 +368,7 @@ pub(crate) fn flag_of(store: Option<&Path>) -> Option<String> {
 
 /// The store that `onecall.yaml` in the current folder names, for commands that read no files.
 fn store_of_folder() -> Option<PathBuf> {
-    let file = PathBuf::from("onecall.yaml");
-    if !file.exists() {
-        return None;
-    }
+    let file = files::of_this_folder()?;
     let loaded = understand(sources::collect(&[file]).ok()?, Compat::Page);
     loaded.settings.store.map(PathBuf::from)
 }

@@ -13,6 +13,7 @@ mod trace;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
+use crate::files::{self, CONFIGURATION, FileArgs};
 use crate::{print, values, waiting, wire};
 use given::Given;
 use onecall_backends::BackendState;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
-    let words = Words::split(&args.words)?;
+    let words = Words::split(&args.words)?.here(&args.files)?;
     let mut given = Given::read(args.args_json.as_deref(), &words.rest)?;
     if let Some(url) = &words.url {
         return remote::run(&args, url, &words.tool, given).await;
@@ -86,13 +87,10 @@ impl Words {
                 "no tool is named; write `onecall call PATH TOOL key=value`",
             ));
         };
-        if paths.is_empty() {
-            let text = if Path::new(tool).exists() {
-                format!("no tool is named; write `onecall call {tool} TOOL key=value`")
-            } else {
-                format!("no path is named; write `onecall call PATH {tool} key=value`")
-            };
-            return Err(usage(text));
+        if paths.is_empty() && (wire::is_url(tool) || Path::new(tool).exists()) {
+            return Err(usage(format!(
+                "no tool is named; write `onecall call {tool} TOOL key=value`"
+            )));
         }
         if let [url] = paths
             && wire::is_url(url)
@@ -113,6 +111,20 @@ impl Words {
             tool: tool.clone(),
             rest: rest.to_vec(),
         })
+    }
+
+    /// Where no path is written, the configuration of this folder is meant, or the backends of the flags alone.
+    fn here(mut self, files: &FileArgs) -> anyhow::Result<Self> {
+        if self.url.is_none() && self.paths.is_empty() {
+            self.paths.extend(files::of_this_folder());
+            if self.paths.is_empty() && !files.gives_backends() {
+                let tool = &self.tool;
+                return Err(usage(format!(
+                    "no path is named, and there is no `{CONFIGURATION}` here; write `onecall call PATH {tool} key=value`"
+                )));
+            }
+        }
+        Ok(self)
     }
 }
 

@@ -6,7 +6,7 @@ mod entries;
 use crate::args::StoreArgs;
 use crate::clients::{self, Folders};
 use crate::exit::Exit;
-use crate::files::FileArgs;
+use crate::files::{self, CONFIGURATION, FileArgs};
 use crate::limits::NAME_CHARS_MAX;
 use crate::{names, print, waiting, wire};
 use clap::Args;
@@ -15,11 +15,8 @@ use onecall_config::settings::Settings;
 use onecall_runtime::runtime::Runtime;
 use onecall_source::render;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// The file that is looked at where none is named.
-const CONFIGURATION: &str = "onecall.yaml";
 
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -104,9 +101,8 @@ impl Finding {
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     let mut args = args;
-    let own = Path::new(CONFIGURATION);
-    if args.paths.is_empty() && own.is_file() {
-        args.paths.push(own.to_owned());
+    if args.paths.is_empty() {
+        args.paths.extend(files::of_this_folder());
     }
     if args.paths.is_empty() && !args.files.gives_backends() {
         let text = format!("none was named, and there is no `{CONFIGURATION}` here");

@@ -8,6 +8,7 @@ mod secrets;
 use crate::args::StoreArgs;
 use crate::clients::{self, Folders};
 use crate::exit::{Exit, usage};
+use crate::files::CONFIGURATION;
 use crate::{print, waiting, wire};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -18,7 +19,6 @@ use onecall_runtime::sources::Collected;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const CONFIGURATION: &str = "onecall.yaml";
 /// A list of servers that belongs to no client in particular.
 const OPEN: &str = "mcp.json";
 const WORKFLOW: &str = "workflows/first.workflow.yaml";

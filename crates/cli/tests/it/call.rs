@@ -1,5 +1,6 @@
 //! `onecall call`: the preview, a server elsewhere, and questions in a terminal.
 
+use crate::setup::at;
 use crate::support::{asking, composite, onecall, program, root, run, serve};
 use rexpect::session::spawn_command;
 use std::process::Command;
@@ -73,6 +74,30 @@ fn a_server_elsewhere_is_called_by_its_url() {
     assert_eq!(ran.json()["greeting"], "Hello, Ada!");
     let gone = run(home.path(), &["call", "http://127.0.0.1:9/mcp", "greet"]);
     assert_eq!(gone.code, Some(3), "{gone:?}");
+}
+
+#[test]
+fn without_a_path_the_file_of_the_folder_is_taken() {
+    let home = tempfile::tempdir().unwrap();
+    let call = ["call", "demo_echo", "text=hi", "--ephemeral"];
+    let none = at(home.path(), &call);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    let told = "there is no `onecall.yaml` here; write `onecall call PATH demo_echo key=value`";
+    assert!(none.err.contains(told), "{none:?}");
+    let flag = format!("demo={} demo", program());
+    let of_flags = at(home.path(), &[&call[..], &["--backend", &flag]].concat());
+    assert_eq!(of_flags.code, Some(0), "{of_flags:?}");
+    let text = "backends: { demo: { command: onecall, args: [demo] } }\n";
+    std::fs::write(home.path().join("onecall.yaml"), text).unwrap();
+    let ran = at(home.path(), &call);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.out, "hi\n", "{ran:?}");
+    for word in [".", "onecall.yaml", "http://127.0.0.1:9/mcp"] {
+        let no_tool = at(home.path(), &["call", word]);
+        assert_eq!(no_tool.code, Some(2), "{no_tool:?}");
+        let told = format!("no tool is named; write `onecall call {word} TOOL key=value`");
+        assert!(no_tool.err.contains(&told), "{no_tool:?}");
+    }
 }
 
 fn asks() -> String {

@@ -50,7 +50,8 @@ impl SourceMap {
         id
     }
 
-    /// Adds bytes as read from disk. Bytes that are not UTF-8 are replaced and reported.
+    /// Adds bytes as read from disk. Bytes that are not UTF-8 are replaced and reported; UTF-16 is reported and read,
+    /// so that it shows the faults it has and no others.
     pub fn add_bytes(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -60,9 +61,15 @@ impl SourceMap {
             Ok(text) => return (self.add(name, text), None),
             Err(fault) => fault,
         };
+        if let Some(text) = utf16(fault.as_bytes()) {
+            let mark = '\u{feff}'.len_utf8();
+            let first = text[mark..].chars().next().map_or(0, char::len_utf8);
+            let id = self.add(name, text);
+            let fault = not_utf8(Span::new(id, mark, mark + first), "from here on")
+                .help("the file looks like UTF-16; save it as UTF-8");
+            return (id, Some(fault));
+        }
         let valid_up_to = fault.utf8_error().valid_up_to();
-        let utf16 = fault.as_bytes().starts_with(&[0xFF, 0xFE])
-            || fault.as_bytes().starts_with(&[0xFE, 0xFF]);
         let text = String::from_utf8_lossy(fault.as_bytes()).into_owned();
         let id = self.add(name, text);
         let span = Span::new(
@@ -70,7 +77,8 @@ impl SourceMap {
             valid_up_to,
             valid_up_to + char::REPLACEMENT_CHARACTER.len_utf8(),
         );
-        (id, Some(not_utf8(span, utf16)))
+        let fault = not_utf8(span, "these bytes are no character").help("save the file as UTF-8");
+        (id, Some(fault))
     }
 
     /// The file of an id of this map.
@@ -166,14 +174,19 @@ impl SourceFile {
     }
 }
 
-fn not_utf8(span: Span, utf16: bool) -> Diagnostic {
+fn not_utf8(span: Span, label: &str) -> Diagnostic {
     const CODE: Code = codes::NOT_UTF8;
-    let help = if utf16 {
-        "the file looks like UTF-16; save it as UTF-8"
-    } else {
-        "save the file as UTF-8"
+    Diagnostic::error(CODE, "the file is not UTF-8 text").label(span, label)
+}
+
+/// The text of bytes that begin with the mark of UTF-16, which stays.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let unit = match bytes.get(..2)? {
+        [0xFF, 0xFE] => u16::from_le_bytes,
+        [0xFE, 0xFF] => u16::from_be_bytes,
+        _ => return None,
     };
-    Diagnostic::error(CODE, "the file is not UTF-8 text")
-        .label(span, "these bytes are no character")
-        .help(help)
+    let pairs = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    let units: Vec<u16> = pairs.collect();
+    Some(String::from_utf16_lossy(&units))
 }

@@ -1,6 +1,7 @@
 //! After a syntax fault the rest is read: other faults and other documents are found in the same go.
 
 use super::{json, yaml};
+use crate::{Diagnostic, SourceMap, parse};
 
 #[test]
 fn two_faults_of_one_document() {
@@ -79,4 +80,30 @@ fn json_goes_on_after_a_fault() {
         json("{\"a\":"),
         "null …\nerror WF002 f.json:1:5 the file ends where a value is due"
     );
+}
+
+#[test]
+fn a_file_of_utf_16_has_one_fault_and_those_of_its_text() {
+    let shown = |text: &str, unit: fn(u16) -> [u8; 2]| {
+        let text = format!("\u{feff}{text}");
+        let bytes = text.encode_utf16().flat_map(unit).collect();
+        let mut sources = SourceMap::new();
+        let (id, fault) = sources.add_bytes("f.yaml", bytes);
+        let (documents, faults) = parse(&sources, id);
+        let place = |item: &Diagnostic| {
+            let place = item.place().map(|place| sources.describe(place));
+            format!("{} {}", item.code, place.unwrap_or_default())
+        };
+        let all: Vec<String> = fault.iter().chain(&faults).map(place).collect();
+        let roots = documents.iter().map(|document| document.root.to_json());
+        let roots: Vec<String> = roots.map(|root| root.to_string()).collect();
+        (all.join(", "), roots.join(" "))
+    };
+    for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+        let (faults, root) = shown("a: é\nb: '𝄞'\n", unit);
+        assert_eq!(faults, "WF001 f.yaml:1:1");
+        assert_eq!(root, r#"{"a":"é","b":"𝄞"}"#);
+        let (faults, _) = shown("a: 1\na: 2\n", unit);
+        assert_eq!(faults, "WF001 f.yaml:1:1, WF005 f.yaml:2:1");
+    }
 }

@@ -155,6 +155,14 @@ impl RequestError {
         }
     }
 
+    /// The code of a protocol error.
+    pub(crate) fn rpc_code(&self) -> Option<i64> {
+        match self {
+            Self::Rpc(error) => Some(error.code),
+            _ => None,
+        }
+    }
+
     /// What went wrong, in words alone.
     pub(crate) fn into_reason(self) -> String {
         match self {

@@ -7,6 +7,7 @@ mod fetch;
 mod open;
 mod plain;
 mod pool;
+mod refusal;
 mod rewound;
 mod stream;
 mod tokens;
@@ -16,15 +17,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{
-    Era, Incoming, RequestId, Revision, RpcError, ShapeError, code, encode_value, message_text,
-    method, name,
+    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, method,
+    name,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::body::{broken, read_limited};
@@ -32,6 +33,7 @@ pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
 pub(crate) use self::pool::{Cause, Streaming};
+pub(crate) use self::refusal::refused;
 use crate::asking::Asker;
 use crate::call::Progress;
 use crate::error::RequestError;
@@ -72,13 +74,18 @@ struct Shared {
     askers: Mutex<BTreeMap<i64, Asker>>,
     /// Done once the first GET was answered.
     listens: CancellationToken,
+    /// Told when there is a new session, which has a GET stream of its own.
+    reopened: Notify,
 }
 
 /// How one POST ended.
 enum Ended {
     Answered(Outcome),
     /// The server no longer knows the session, so it did not act.
-    SessionGone,
+    SessionGone {
+        lost: Arc<str>,
+        refusal: RequestError,
+    },
 }
 
 impl HttpWire {
@@ -102,6 +109,7 @@ impl HttpWire {
             replies: Arc::new(Semaphore::new(OUTBOUND_MAX)),
             askers: Mutex::default(),
             listens: CancellationToken::new(),
+            reopened: Notify::new(),
         });
         let listening = (revision.era() == Era::Legacy).then(|| {
             let stop = CancellationToken::new();
@@ -131,27 +139,33 @@ impl HttpWire {
         params: Params<'_>,
         options: RequestOptions,
     ) -> Outcome {
-        let before = self.shared.session();
         match self.shared.post(name, params, &options).await {
             Ended::Answered(outcome) => outcome,
-            Ended::SessionGone => Box::pin(self.request_again(name, params, options, before)).await,
+            Ended::SessionGone { lost, .. } => {
+                Box::pin(self.request_again(name, params, options, &lost)).await
+            }
         }
     }
 
-    /// Sends a request that found no session once more, in a new one.
+    /// Sends a request that found no session once more, in a new one. Where that does not help, the connection is of
+    /// no use any more: whoever keeps it begins anew.
     async fn request_again(
         &self,
         name: &str,
         params: Params<'_>,
         options: RequestOptions,
-        before: Option<Arc<str>>,
+        lost: &Arc<str>,
     ) -> Outcome {
-        self.shared.reopen(before).await?;
+        options.sent.store(false, Ordering::SeqCst);
+        if let Err(error) = self.shared.reopen(lost).await {
+            return Err(self.shared.given_up(error));
+        }
         match self.shared.post(name, params, &options).await {
             Ended::Answered(outcome) => outcome,
-            Ended::SessionGone => {
-                let reason = "the server forgot a session that it had just opened";
-                Err(RequestError::NotSent(reason.to_owned()))
+            Ended::SessionGone { refusal, .. } => {
+                self.shared
+                    .close("the server forgot a session that it had just opened");
+                Err(refusal)
             }
         }
     }
@@ -189,12 +203,14 @@ impl Shared {
     }
 
     /// Adds what every request after the opening says.
-    fn with_session(&self, mut headers: HeaderMap) -> HeaderMap {
+    fn with_session(&self, headers: HeaderMap) -> HeaderMap {
+        self.in_session(headers, self.session().as_deref())
+    }
+
+    fn in_session(&self, mut headers: HeaderMap, session: Option<&str>) -> HeaderMap {
         let version = HeaderValue::from_static(self.revision.as_str());
         headers.insert(name::PROTOCOL_VERSION, version);
-        if let Some(session) = self.session()
-            && let Ok(value) = HeaderValue::from_str(&session)
-        {
+        if let Some(value) = session.and_then(|own| HeaderValue::from_str(own).ok()) {
             headers.insert(name::SESSION, value);
         }
         headers
@@ -208,8 +224,9 @@ impl Shared {
     ) -> Ended {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut headers = self.prepared.clone();
+        let session = self.session();
         match self.revision.era() {
-            Era::Legacy => headers = self.with_session(headers),
+            Era::Legacy => headers = self.in_session(headers, session.as_deref()),
             Era::Modern => mirror(
                 &mut headers,
                 method,
@@ -242,19 +259,15 @@ impl Shared {
                 return Ended::Answered(Err(error));
             }
         };
-        let is_gone = response.status() == StatusCode::NOT_FOUND && self.session().is_some();
-        if is_gone {
-            guard.disarm();
-            return Ended::SessionGone;
-        }
-        let is_refusal = response.status() == StatusCode::BAD_REQUEST;
+        let status = response.status();
         let outcome = self.read_answer(response, id, options).await;
         guard.disarm();
-        if is_refusal && is_other_era(self.revision.era(), &outcome) {
-            // Another server answers at the address; whoever keeps this connection finds out what it speaks.
-            self.close("the server speaks another revision than before");
+        match outcome {
+            Err(refusal) if status.is_client_error() => {
+                Box::pin(self.weighed(status, refusal, session)).await
+            }
+            outcome => Ended::Answered(outcome),
         }
-        Ended::Answered(outcome)
     }
 
     async fn read_answer(
@@ -270,13 +283,14 @@ impl Shared {
     }
 
     /// Opens a new session, once for all requests that lost the old one.
-    async fn reopen(&self, lost: Option<Arc<str>>) -> Result<(), RequestError> {
+    async fn reopen(&self, lost: &Arc<str>) -> Result<(), RequestError> {
         let _one_at_a_time = self.reopening.lock().await;
-        if self.session() != lost {
+        if self.session().as_ref() != Some(lost) {
             return Ok(());
         }
         let (_, session) = open::initialize(&self.endpoint, &self.opening).await?;
         *lock(&self.session) = session;
+        self.reopened.notify_one();
         // A server that lost its sessions may have been replaced.
         self.news.all_changed();
         Ok(())
@@ -453,61 +467,6 @@ fn answer_of(message: &[u8], id: i64) -> Outcome {
     }
 }
 
-/// What a response that is no success says of its request.
-pub(crate) async fn refused(response: Response<Streaming>) -> RequestError {
-    let status = response.status();
-    let location = response.headers().get(header::LOCATION).cloned();
-    let bytes = match read_limited(response.into_body(), MESSAGE_BYTES_MAX).await {
-        Ok(bytes) => bytes,
-        Err(error) => return error,
-    };
-    match onecall_mcp::parse(&bytes) {
-        Ok(Incoming::Response {
-            outcome: Err(error),
-            ..
-        }) => RequestError::Rpc(error),
-        _ => refusal(status, location.as_ref(), &bytes),
-    }
-}
-
-/// What a status without a JSON-RPC error means for the request.
-fn refusal(status: StatusCode, location: Option<&HeaderValue>, body: &[u8]) -> RequestError {
-    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    let told = match text.trim() {
-        "" => format!("HTTP status {status}"),
-        text => format!("HTTP status {status}: {text}"),
-    };
-    match status.as_u16() {
-        401 | 403 => RequestError::Denied(status.as_u16()),
-        // It has acted and tells where the outcome is, or it gave up waiting and the request may be at work behind it.
-        303 | 408 | 499 => RequestError::Lost(told),
-        300..=399 => {
-            let to = location
-                .and_then(|to| to.to_str().ok())
-                .unwrap_or("elsewhere");
-            RequestError::NotSent(format!("it redirects to {to}, which is not followed"))
-        }
-        // The server says that it did not take the request.
-        400..=499 => RequestError::NotSent(told),
-        _ => RequestError::Lost(told),
-    }
-}
-
-/// A server refuses the era itself. A handshake server may have the other codes for reasons of its own.
-fn is_other_era(ours: Era, outcome: &Outcome) -> bool {
-    let Err(RequestError::Rpc(error)) = outcome else {
-        return false;
-    };
-    match ours {
-        Era::Legacy => matches!(
-            error.code,
-            code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION
-        ),
-        Era::Modern => error.code == code::UNSUPPORTED_VERSION,
-    }
-}
-
 /// A success that is told in events.
 fn is_event_stream(response: &Response<Streaming>) -> bool {
     let value = response.headers().get(header::CONTENT_TYPE);
@@ -550,24 +509,4 @@ impl Drop for CancelGuard<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_is_told_with_its_body_where_there_is_one() {
-        for (body, told) in [
-            ("", "HTTP status 404 Not Found"),
-            ("\r\n", "HTTP status 404 Not Found"),
-            ("no such\n", "HTTP status 404 Not Found: no such"),
-        ] {
-            let refused = refusal(StatusCode::NOT_FOUND, None, body.as_bytes());
-            let RequestError::NotSent(text) = refused else {
-                panic!("{refused:?}")
-            };
-            assert_eq!(text, told);
-        }
-    }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn open(
 }
 
 /// The revision and result of a modern server; `None` for a legacy one.
-async fn discover(
+pub(super) async fn discover(
     endpoint: &Endpoint,
     opening: &Opening,
 ) -> Result<Option<(Revision, Value)>, ConnectError> {
@@ -103,8 +103,8 @@ pub(super) async fn initialize(
     Ok((agreement, session))
 }
 
-/// One request outside any session; its response headers and its result.
-async fn ask(
+/// One request with these headers alone; its response headers and its result.
+pub(super) async fn ask(
     endpoint: &Endpoint,
     headers: HeaderMap,
     method: &str,

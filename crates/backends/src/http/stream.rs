@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::broken;
 use super::pool::Streaming;
-use super::{Outcome, Shared, is_event_stream};
+use super::{Outcome, Shared, is_event_stream, refusal};
 use crate::backoff::Backoff;
 use crate::error::RequestError;
 use crate::limits::{RESUME_WAIT_DEFAULT, RESUME_WAIT_MAX, RESUMES_MAX, STREAM_BYTES_MAX};
@@ -174,6 +174,7 @@ pub(super) async fn listen(shared: Arc<Shared>, stop: CancellationToken) {
         }
         tokio::select! {
             () = tokio::time::sleep(backoff.after(Some(began.elapsed()))) => {}
+            () = shared.reopened.notified() => {}
             () = stop.cancelled() => return,
         }
     }
@@ -200,13 +201,14 @@ impl Listening {
         let Ok(response) = response else {
             return true;
         };
-        if response.status() == StatusCode::NOT_FOUND && shared.session().is_some() {
-            // The next call will open a new session.
-            self.last_id = None;
-            return true;
-        }
         if !is_event_stream(&response) {
-            return is_passing(response.status());
+            let status = response.status();
+            if shared.session().is_some() && refusal::is_of_session(response).await {
+                // The next call will open a new session.
+                self.last_id = None;
+                return true;
+            }
+            return is_passing(status);
         }
         if self.has_broken && self.last_id.is_none() {
             // What the server had to tell meanwhile was told to nobody.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_backends::{
@@ -35,7 +35,7 @@ async fn demo(options: onecall_demo::Options) -> (String, DropGuard) {
     )
 }
 
-fn http(name: &str, url: &str, era: Option<Era>) -> BackendOptions {
+pub(crate) fn http(name: &str, url: &str, era: Option<Era>) -> BackendOptions {
     let mut options = BackendOptions::http(name, url);
     options.call_timeout = Some(PATIENCE);
     options.era = era;
@@ -293,73 +293,6 @@ async fn one_round_trip_a_call_on_connections_that_are_reused() {
     backends.shutdown().await;
 }
 
-/// A legacy server whose sessions are numbered and can be forgotten.
-fn sessions(
-    opened: std::sync::Arc<AtomicUsize>,
-    valid: std::sync::Arc<AtomicUsize>,
-) -> impl Fn(&Seen) -> Reply {
-    move |seen| {
-        let method = seen.body["method"].as_str().unwrap_or_default();
-        if seen.verb != "POST" {
-            return Reply::Json(405, Vec::new(), Value::Null);
-        }
-        if method == "initialize" {
-            let number = opened.fetch_add(1, Ordering::SeqCst) + 1;
-            let result = json!({ "protocolVersion": "2025-06-18", "capabilities": {} });
-            let session = vec![("mcp-session-id", number.to_string())];
-            return Reply::Json(200, session, answer(seen, "result", result));
-        }
-        if method == "server/discover" {
-            return Reply::Json(400, Vec::new(), Value::Null);
-        }
-        let session = seen
-            .headers
-            .get("mcp-session-id")
-            .and_then(|id| id.parse::<usize>().ok());
-        if session.is_none_or(|session| session < valid.load(Ordering::SeqCst)) {
-            return Reply::Json(404, Vec::new(), Value::Null);
-        }
-        match method {
-            "tools/list" => Reply::Json(
-                200,
-                Vec::new(),
-                answer(seen, "result", json!({ "tools": [{ "name": "do" }] })),
-            ),
-            "tools/call" => done(seen),
-            _ => Reply::Json(202, Vec::new(), Value::Null),
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_forgotten_session_is_opened_again_once_for_all_calls() {
-    let (opened, valid) = (std::sync::Arc::default(), std::sync::Arc::default());
-    let server = Server::start(sessions(
-        std::sync::Arc::clone(&opened),
-        std::sync::Arc::clone(&valid),
-    ))
-    .await;
-    let backends = start(vec![http("b", &server.url, None)]);
-    call(&backends, "b", "do", json!({})).await.unwrap();
-    valid.store(2, Ordering::SeqCst);
-    let calls = (0..10).map(|_| call(&backends, "b", "do", json!({})));
-    for outcome in futures::future::join_all(calls).await {
-        outcome.unwrap();
-    }
-    assert_eq!(opened.load(Ordering::SeqCst), 2);
-    let versions = server
-        .seen()
-        .into_iter()
-        .filter(|seen| seen.body["method"] == "tools/call");
-    assert!(
-        versions
-            .into_iter()
-            .all(|seen| seen.headers["mcp-protocol-version"] == "2025-06-18")
-    );
-    backends.shutdown().await;
-    assert!(server.seen().iter().any(|seen| seen.verb == "DELETE"));
-}
-
 #[tokio::test]
 async fn what_a_server_logs_for_a_call_reaches_its_caller_as_it_came() {
     let logged = json!({ "level": "info", "logger": "l", "data": { "n": 1 }, "vendor": true });
@@ -498,24 +431,6 @@ async fn a_probe_that_is_refused_is_answered() {
 }
 
 #[tokio::test]
-async fn the_era_is_found_once_for_all_callers() {
-    let server = Server::start(sessions(Arc::default(), Arc::default())).await;
-    let mut options = http("b", &server.url, None);
-    options.session = SessionScope::PerClient;
-    let backends = start(vec![options]);
-    backends.settle(PATIENCE).await;
-    for caller in ["Ada", "Bob"] {
-        let mut own = Call::new("do", json!({}));
-        own.caller = Some(CallerId(caller.into()));
-        complete(backends.call(&"b".into(), own).await).unwrap();
-    }
-    let methods = server.methods();
-    let count = |name: &str| methods.iter().filter(|own| *own == name).count();
-    assert_eq!((count("initialize"), count("server/discover")), (3, 1));
-    backends.shutdown().await;
-}
-
-#[tokio::test]
 async fn the_places_of_a_backend_are_those_of_all_its_callers() {
     let server = Server::start(modern(|seen| {
         if seen.body["params"]["arguments"]["hangs"] == true {
@@ -607,40 +522,5 @@ async fn a_call_whose_headers_are_out_of_date_is_made_again_by_the_new_list() {
     let calls = server.methods();
     let calls = calls.iter().filter(|own| *own == "tools/call").count();
     assert_eq!(calls, 5, "once more for the first and the last");
-    backends.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_server_that_speaks_another_era_now_is_found_again() {
-    let is_new = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&is_new);
-    let old = sessions(Arc::default(), Arc::default());
-    let server = Server::start(move |seen| {
-        let is_modern = seen
-            .headers
-            .get("mcp-protocol-version")
-            .is_some_and(|version| version == "2026-07-28");
-        match (flag.load(Ordering::SeqCst), is_modern) {
-            (false, _) => old(seen),
-            (true, true) => modern(done)(seen),
-            (true, false) => {
-                let error = json!({ "code": -32020, "message": "no `Mcp-Method`" });
-                Reply::Json(400, Vec::new(), answer(seen, "error", error))
-            }
-        }
-    })
-    .await;
-    let backends = start(vec![http("b", &server.url, None)]);
-    call(&backends, "b", "do", json!({})).await.unwrap();
-    is_new.store(true, Ordering::SeqCst);
-    let refused = call(&backends, "b", "do", json!({})).await.unwrap_err();
-    assert_eq!(way(&refused), "Rpc -32020");
-    let found = async {
-        while call(&backends, "b", "do", json!({})).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, found).await.unwrap();
-    assert_eq!(backends.status()[0].era, Some("modern"));
     backends.shutdown().await;
 }

@@ -8,6 +8,7 @@ mod heard;
 mod http;
 mod listing;
 mod offers;
+mod sessions;
 mod sse;
 mod stdio;
 mod tasks;

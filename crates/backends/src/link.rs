@@ -284,13 +284,8 @@ impl Link {
     }
 
     fn unreadable(&self, text: &[u8], fault: ShapeError) {
-        let ends = Skipped {
-            head: text[..text.len().min(512)].to_vec(),
-            tail: text[text.len().saturating_sub(512)..].to_vec(),
-            bytes: text.len(),
-        };
         let looks_like_message = text.trim_ascii_start().starts_with(b"{");
-        match ends.response_id() {
+        match Skipped::of(text).response_id() {
             Some(id) if looks_like_message => {
                 self.shared.finish(id, Err(RequestError::of_answer(fault)));
             }

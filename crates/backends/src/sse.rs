@@ -147,6 +147,7 @@ impl Inbound {
     async fn feed(mut self, mut sink: DuplexStream, link: &Link) -> Option<StreamFault> {
         loop {
             match self.next().await {
+                Ok(Some(event)) if !event.is_message() => {}
                 Ok(Some(event)) => {
                     // Compact JSON has no newlines; a pretty one must be brought onto one line.
                     let one_line = event.data.iter();

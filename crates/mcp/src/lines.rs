@@ -118,6 +118,15 @@ impl Lines {
 }
 
 impl Skipped {
+    /// The ends of a text that is at hand.
+    pub fn of(text: &[u8]) -> Self {
+        Self {
+            head: text[..text.len().min(KEPT)].to_vec(),
+            tail: text[text.len().saturating_sub(KEPT)..].to_vec(),
+            bytes: text.len(),
+        }
+    }
+
     /// The request id of the answer, where one end of the line shows it plainly: servers write the
     /// envelope before or after the result. None for what is no answer.
     pub fn response_id(&self) -> Option<i64> {

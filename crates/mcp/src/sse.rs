@@ -9,6 +9,15 @@ pub struct SseEvent {
     pub retry_ms: Option<u64>,
 }
 
+impl SseEvent {
+    /// Whether it carries a message of the protocol: an event that names no type is a `message`, and others, such as
+    /// `ping`, are for whoever knows them.
+    pub fn is_message(&self) -> bool {
+        let kind = self.event.as_deref().unwrap_or_default();
+        matches!(kind, "" | "message")
+    }
+}
+
 /// An event grew over the limit; the stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is longer than {limit} bytes")]

@@ -117,7 +117,7 @@ pub(super) async fn ask(
         .await?;
     let headers = response.headers().clone();
     let raw = if is_event_stream(&response) {
-        let mut events = stream::Events::new(response.into_body());
+        let mut events = stream::Events::new(response.into_body(), Some(0));
         loop {
             match events.next().await? {
                 Some(Incoming::Response {
@@ -127,7 +127,7 @@ pub(super) async fn ask(
                     break outcome.map_err(RequestError::Rpc)?;
                 }
                 Some(_) => {}
-                None => return Err(RequestError::Lost("the stream ended early".to_owned())),
+                None => return Err(RequestError::Lost(events.unanswered())),
             }
         }
     } else {

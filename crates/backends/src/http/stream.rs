@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Response, StatusCode};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Era, Incoming, RequestId, SseDecoder, SseEvent, name};
+use onecall_mcp::{Era, Incoming, RequestId, ShapeError, Skipped, SseDecoder, SseEvent, name};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -27,41 +27,85 @@ pub(super) struct Events {
     /// The rest of a batch.
     batched: VecDeque<Box<RawValue>>,
     bytes: usize,
+    /// The request whose answer it is read for.
+    awaited: Option<i64>,
+    /// What was wrong with the last event that was no message; told where no answer comes.
+    fault: Option<ShapeError>,
     /// Where a server would resume, and when it wants to be asked.
     last_id: Option<String>,
     retry: Option<Duration>,
 }
 
 impl Events {
-    pub(super) fn new(body: Streaming) -> Self {
+    pub(super) fn new(body: Streaming, awaited: Option<i64>) -> Self {
         Self {
             body,
             decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
             ready: VecDeque::new(),
             batched: VecDeque::new(),
             bytes: 0,
+            awaited,
+            fault: None,
             last_id: None,
             retry: None,
         }
     }
 
-    /// The next message; `None` when the stream has ended in order.
+    /// The next message; `None` when the stream has ended in order. Events that are none are passed over, as lines of
+    /// a child are; an unreadable answer is an error, and so is what is over a limit.
     pub(super) async fn next(&mut self) -> Result<Option<Incoming>, RequestError> {
         loop {
             if let Some(message) = self.batched.pop_front() {
-                return read(message.get().as_bytes()).map(Some);
+                match self.read(message.get().as_bytes())? {
+                    Some(message) => return Ok(Some(message)),
+                    None => continue,
+                }
             }
             let Some(event) = self.next_event().await? else {
                 return Ok(None);
             };
+            if event.data.is_empty() || !event.is_message() {
+                continue;
+            }
             match onecall_mcp::batch(&event.data) {
-                _ if event.data.is_empty() => {}
-                None => return read(&event.data).map(Some),
-                Some(messages) => {
-                    let messages = messages.map_err(RequestError::of_answer)?;
+                None => {
+                    if let Some(message) = self.read(&event.data)? {
+                        return Ok(Some(message));
+                    }
+                }
+                Some(Ok(messages)) => {
                     self.batched = messages.into_iter().map(ToOwned::to_owned).collect();
                 }
+                Some(Err(fault)) => self.pass_over(&event.data, fault)?,
             }
+        }
+    }
+
+    fn read(&mut self, text: &[u8]) -> Result<Option<Incoming>, RequestError> {
+        match onecall_mcp::parse(text) {
+            Ok(message) => Ok(Some(message)),
+            Err(fault) => self.pass_over(text, fault).map(|()| None),
+        }
+    }
+
+    fn pass_over(&mut self, text: &[u8], fault: ShapeError) -> Result<(), RequestError> {
+        let answered = Skipped::of(text).response_id();
+        let is_answer = answered.is_some() && answered == self.awaited;
+        match RequestError::of_answer(fault) {
+            RequestError::Malformed(fault) if !is_answer => {
+                self.fault = Some(fault);
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Why there is no answer where the stream has ended in order.
+    pub(super) fn unanswered(&mut self) -> String {
+        let ended = "the stream ended before the answer";
+        match self.fault.take() {
+            None => ended.to_owned(),
+            Some(fault) => format!("{ended}, and what came is no message: {fault}"),
         }
     }
 
@@ -95,10 +139,6 @@ impl Events {
     }
 }
 
-fn read(message: &[u8]) -> Result<Incoming, RequestError> {
-    onecall_mcp::parse(message).map_err(RequestError::of_answer)
-}
-
 /// Reads the stream of one request until its answer.
 pub(super) async fn read_answer(
     shared: &Arc<Shared>,
@@ -106,7 +146,7 @@ pub(super) async fn read_answer(
     id: i64,
     options: &RequestOptions,
 ) -> Outcome {
-    let mut events = Events::new(response.into_body());
+    let mut events = Events::new(response.into_body(), Some(id));
     let mut resumes = 0;
     loop {
         let ended = match events.next().await {
@@ -120,7 +160,7 @@ pub(super) async fn read_answer(
                 shared.take(message, Some(options));
                 continue;
             }
-            Ok(None) => "the stream ended before the answer".to_owned(),
+            Ok(None) => events.unanswered(),
             Err(RequestError::Lost(reason)) => reason,
             Err(error) => return Err(error),
         };
@@ -156,7 +196,7 @@ async fn resume(shared: &Shared, broken: Events, ended: String) -> Result<Events
             response.status()
         )));
     }
-    let mut events = Events::new(response.into_body());
+    let mut events = Events::new(response.into_body(), broken.awaited);
     events.last_id = broken.last_id;
     events.retry = broken.retry;
     Ok(events)
@@ -215,7 +255,7 @@ impl Listening {
             shared.news.all_changed();
         }
         self.has_broken = true;
-        let mut events = Events::new(response.into_body());
+        let mut events = Events::new(response.into_body(), None);
         while let Ok(Some(message)) = events.next().await {
             shared.take(message, None);
             events.forget_length();

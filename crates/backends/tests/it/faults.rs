@@ -149,6 +149,47 @@ fn meddles(seen: &Seen) -> Reply {
     Reply::Events(events)
 }
 
+/// Events that are no messages of the protocol.
+const STRANGE: [(&str, &str); 5] = [
+    (
+        "a ping with a date first",
+        "event: ping\ndata: 2026-11-18T05:00:00Z\n\n",
+    ),
+    ("a ping with an object first", "event: ping\ndata: {}\n\n"),
+    ("a word first", "data: hello\n\n"),
+    (
+        "half a surrogate first",
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":\"\\ud800\"}}\n\n",
+    ),
+    ("a broken batch first", "data: [{\n\n"),
+];
+
+fn strange_events() -> Vec<(&'static str, &'static str, Fault)> {
+    let before_answer = |(fault, first): (&'static str, &'static str)| {
+        let reply: Fault = Box::new(move |seen| {
+            let done = answer(seen, "result", json!({ "content": [] }));
+            Reply::Events(vec![first.to_owned(), event(&done)])
+        });
+        (fault, "fine", reply)
+    };
+    let mut rows: Vec<_> = STRANGE.into_iter().map(before_answer).collect();
+    let alone: Fault = Box::new(|_| Reply::Events(vec!["data: hello\n\n".to_owned()]));
+    rows.push(("a word and no answer", "UnknownOutcome", alone));
+    // The stream goes on, so whoever reads on is told of its length in the end.
+    let unreadable: Fault = Box::new(|seen| {
+        let id = &seen.body["id"];
+        let event = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{]}}\n\n");
+        let head = head("text/event-stream", "") + &event;
+        Reply::Endless(head, ": on\n\n".repeat(10_000).into_bytes())
+    });
+    rows.push((
+        "an unreadable answer in a stream",
+        "UnknownOutcome",
+        unreadable,
+    ));
+    rows
+}
+
 /// The answer in a batch, as 2025-03-26 allows.
 fn batched(seen: &Seen) -> Value {
     let note = json!({ "jsonrpc": "2.0", "method": "x", "params": {} });
@@ -248,5 +289,6 @@ fn over_http() -> Vec<Row> {
         way,
         server: Faulty::Http(reply),
     };
-    faults.into_iter().chain(batches()).map(row).collect()
+    let more = batches().into_iter().chain(strange_events());
+    faults.into_iter().chain(more).map(row).collect()
 }

@@ -11,5 +11,6 @@ mod offers;
 mod sessions;
 mod sse;
 mod stdio;
+mod streams;
 mod tasks;
 mod world;

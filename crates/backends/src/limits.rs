@@ -49,6 +49,9 @@ pub(crate) const PLAIN_BUFFER_BYTES: usize = 4 * 1024;
 pub(crate) const PLAIN_BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Limit: all events of the stream of one request.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Limit: what is read of a body that nobody wants, so that its connection can be used again, and for how long.
+pub(crate) const REST_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const REST_PATIENCE: Duration = Duration::from_millis(200);
 /// A token is renewed so long before it expires.
 pub(crate) const TOKEN_EARLY: Duration = Duration::from_secs(30);
 /// A token whose server does not say how long it lasts.

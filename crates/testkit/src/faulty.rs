@@ -34,6 +34,8 @@ pub enum Reply {
     Json(u16, Vec<(&'static str, String)>, Value),
     /// Events, then the end of the body.
     Events(Vec<String>),
+    /// Events one by one in chunks, then the end of the body, as servers write what they tell while it happens.
+    Chunks(Vec<String>),
     /// These bytes as they are, then the connection is closed.
     Raw(Vec<u8>),
     /// These bytes again and again.
@@ -176,6 +178,17 @@ async fn write_reply(stream: &mut TcpStream, reply: Reply) -> bool {
                 "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{body}"
             );
             stream.write_all(text.as_bytes()).await.is_ok()
+        }
+        Reply::Chunks(events) => {
+            let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let chunk = |event: &String| format!("{:x}\r\n{event}\r\n", event.len());
+            let chunks = events.iter().map(chunk);
+            for text in [head.to_owned()].into_iter().chain(chunks) {
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    return false;
+                }
+            }
+            stream.write_all(b"0\r\n\r\n").await.is_ok()
         }
         Reply::Raw(bytes) => {
             let _ = stream.write_all(&bytes).await;

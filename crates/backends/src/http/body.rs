@@ -1,4 +1,4 @@
-//! Bodies: one that tells when it is sent, and reading with a limit.
+//! Bodies: one that tells when it is sent, reading with a limit, and reading what nobody wants.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::pool::{Cause, Streaming};
 use crate::error::RequestError;
+use crate::limits::{REST_BYTES_MAX, REST_PATIENCE};
 
 /// A whole body. The flag is set when the connection takes it: before that the server cannot have
 /// acted.
@@ -81,6 +83,28 @@ pub(crate) async fn read_limited(
         whole.extend_from_slice(&data);
     }
     Ok(whole)
+}
+
+/// Reads the rest of a body that nobody wants, so that its connection can be used again. Nobody waits for it: what has
+/// not come yet is read in the background, and what is long or does not end soon is given up with its connection.
+pub(crate) fn finish(mut body: Streaming) {
+    let mut left = REST_BYTES_MAX;
+    match read_rest(&mut body, &mut left).now_or_never() {
+        Some(()) => {}
+        None => drop(tokio::spawn(async move {
+            let rest = read_rest(&mut body, &mut left);
+            let _ = tokio::time::timeout(REST_PATIENCE, rest).await;
+        })),
+    }
+}
+
+async fn read_rest(body: &mut Streaming, left: &mut usize) {
+    while let Some(Ok(data)) = body.next().await {
+        match left.checked_sub(data.len()) {
+            Some(less) => *left = less,
+            None => return,
+        }
+    }
 }
 
 pub(crate) fn broken(error: &Cause) -> String {

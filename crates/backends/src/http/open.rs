@@ -124,6 +124,7 @@ pub(super) async fn ask(
                     id: Some(answered),
                     outcome,
                 }) if answered == id => {
+                    events.finish();
                     break outcome.map_err(RequestError::Rpc)?;
                 }
                 Some(_) => {}

@@ -11,7 +11,7 @@ use onecall_mcp::{Era, Incoming, RequestId, ShapeError, Skipped, SseDecoder, Sse
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::body::broken;
+use super::body::{broken, finish};
 use super::pool::Streaming;
 use super::{Outcome, Shared, is_event_stream, refusal};
 use crate::backoff::Backoff;
@@ -133,6 +133,11 @@ impl Events {
         }
     }
 
+    /// The answer is there, and whatever follows it is for nobody.
+    pub(super) fn finish(self) {
+        finish(self.body);
+    }
+
     /// Long streams of small events are no fault where nobody waits for their end.
     fn forget_length(&mut self) {
         self.bytes = 0;
@@ -154,6 +159,7 @@ pub(super) async fn read_answer(
                 id: Some(RequestId::Number(answered)),
                 outcome,
             })) if answered == id => {
+                events.finish();
                 return outcome.map_err(RequestError::Rpc);
             }
             Ok(Some(message)) => {

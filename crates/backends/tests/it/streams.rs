@@ -1,14 +1,14 @@
-//! Event streams over HTTP: what comes on them beside messages.
+//! Event streams over HTTP: what comes on them beside messages, and what becomes of their connections.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_mcp::Era;
-use onecall_testkit::faulty::{Reply, Seen, Server, answer, done};
+use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
 use serde_json::{Value, json};
 
 use crate::http::http;
-use crate::world::{PATIENCE, start};
+use crate::world::{PATIENCE, call, start};
 
 /// A handshake server without sessions; `get` answers the wish for a stream.
 fn handshake(get: impl Fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
@@ -52,5 +52,45 @@ async fn a_change_is_heard_behind_what_is_no_message() {
         }
     };
     tokio::time::timeout(PATIENCE, read_again).await.unwrap();
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn connections_of_streams_are_reused_as_well() {
+    for in_chunks in [false, true] {
+        let server = Server::start(modern(move |seen| {
+            let done = answer(seen, "result", json!({ "content": [] }));
+            let events = vec![format!("data: {done}\n\n")];
+            if in_chunks {
+                Reply::Chunks(events)
+            } else {
+                Reply::Events(events)
+            }
+        }))
+        .await;
+        let backends = start(vec![http("b", &server.url, None)]);
+        for _ in 0..100 {
+            call(&backends, "b", "do", json!({})).await.unwrap();
+        }
+        assert_eq!(server.seen().len(), 102);
+        // The next call may begin before the end of the last stream has come.
+        let most = if in_chunks { 4 } else { 1 };
+        assert!(server.connections() <= most, "{}", server.connections());
+        backends.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_on_behind_its_answer_delays_nobody() {
+    let server = Server::start(modern(|seen| {
+        let done = answer(seen, "result", json!({ "content": [] }));
+        let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n";
+        Reply::Endless(format!("{head}data: {done}\n\n"), b": on\n\n".to_vec())
+    }))
+    .await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    for _ in 0..10 {
+        call(&backends, "b", "do", json!({})).await.unwrap();
+    }
     backends.shutdown().await;
 }

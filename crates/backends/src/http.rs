@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use self::body::{broken, read_limited};
+pub(crate) use self::body::{broken, finish, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
@@ -302,7 +302,7 @@ impl Shared {
         let headers = self.with_session(self.prepared.clone());
         let sent = self.endpoint.post(headers, body, Arc::default());
         match tokio::time::timeout(HTTP_NOTICE_TIMEOUT, sent).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(response)) => finish(response.into_body()),
             Ok(Err(error)) => tracing::debug!(?error, "a message did not reach its server"),
             Err(_) => tracing::debug!("a server left a message unanswered"),
         }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::{ConnectError, RequestError};
-use crate::http::{Cause, Endpoint, Streaming, broken, refused};
+use crate::http::{Cause, Endpoint, Streaming, broken, finish, refused};
 use crate::limits::{OUTBOUND_MAX, SSE_OPENED_PATIENCE};
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
@@ -233,7 +233,7 @@ async fn post(endpoint: &Endpoint, link: &Link, line: String) {
     };
     let posted = endpoint.post(endpoint.post_headers(), Bytes::from(line), sent);
     let (error, is_gone) = match posted.await {
-        Ok(response) if response.status().is_success() => return,
+        Ok(response) if response.status().is_success() => return finish(response.into_body()),
         Ok(response) => {
             let is_gone = response.status() == StatusCode::NOT_FOUND;
             (refused(response).await, is_gone)

@@ -13,7 +13,7 @@ use hyper_rustls::builderstates::WantsSchemes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 
-use super::body::Outgoing;
+use super::body::{Outgoing, finish};
 use super::pool::{Pool, Streaming};
 use super::tokens::{Shown, Tokens};
 use crate::call::CallerToken;
@@ -222,6 +222,7 @@ impl Endpoint {
         }
         // A server that asks who it is has not acted. A fresh token may do; a second refusal stands.
         sent.store(false, Ordering::SeqCst);
+        finish(response.into_body());
         tokens.forget(&bearer, &self.shown).await;
         let mut headers = again;
         if let Some(fresh) = tokens.bearer(&self.shown).await? {

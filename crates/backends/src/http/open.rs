@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use onecall_mcp::{Era, Incoming, Probe, RequestId, Revision, judge_probe, method, name};
 use serde_json::{Value, json};
 
-use super::{Endpoint, HttpWire, is_event_stream, read_json, stream};
+use super::{Endpoint, HttpWire, finish, is_event_stream, read_json, stream};
 use crate::error::{ConnectError, RequestError};
 use crate::limits::HTTP_PROBE_PATIENCE;
 use crate::negotiate::{Agreement, Opening, legacy, modern, parse_result};
@@ -96,9 +96,10 @@ pub(super) async fn initialize(
         headers.insert(name::SESSION, session.clone());
     }
     let ready = onecall_mcp::notification(method::INITIALIZED, &json!({})).to_string();
-    endpoint
+    let taken = endpoint
         .post(headers, Bytes::from(ready), Arc::default())
         .await?;
+    finish(taken.into_body());
     let session = session.and_then(|session| session.to_str().ok().map(Arc::from));
     Ok((agreement, session))
 }

@@ -1,12 +1,14 @@
 //! The two-endpoint transport of 2024-11-05, by its own option and as a fall-back.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http::StatusCode;
@@ -187,5 +189,40 @@ async fn a_refused_message_ends_its_call_at_once() {
         (way(&refused).as_str(), refused.may_have_acted()),
         ("Unavailable", false)
     );
+    backends.shutdown().await;
+}
+
+type Peers = Arc<Mutex<BTreeSet<SocketAddr>>>;
+
+/// Says that it took a message, and remembers on what connection that came.
+async fn accepting(
+    State((streams, peers)): State<(Streams, Peers)>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    body: String,
+) -> impl IntoResponse {
+    peers.lock().unwrap().insert(peer);
+    let (status, _) = answer(&streams, &body);
+    (status, "Accepted")
+}
+
+#[tokio::test]
+async fn messages_that_are_taken_with_a_body_share_connections() {
+    let (streams, peers) = (Streams::default(), Peers::default());
+    let messages = post(accepting).with_state((Arc::clone(&streams), Arc::clone(&peers)));
+    let router = Router::new()
+        .route("/sse", get(open))
+        .with_state(streams)
+        .route("/messages", messages)
+        .into_make_service_with_connect_info::<SocketAddr>();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/sse", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let _serving = AbortOnDropHandle::new(serving);
+    let backends = start(vec![sse(&url)]);
+    for _ in 0..50 {
+        call(&backends, "b", "do", json!({})).await.unwrap();
+    }
+    let used = peers.lock().unwrap().len();
+    assert!(used < 10, "{used} connections");
     backends.shutdown().await;
 }

@@ -18,7 +18,7 @@ fn handshake(get: impl Fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
             Some("initialize") => json!({ "protocolVersion": "2025-11-25", "capabilities": {} }),
             Some("tools/list") => json!({ "tools": [{ "name": "do" }] }),
             Some("tools/call") => return done(seen),
-            Some(_) | None => return Reply::Json(202, Vec::new(), Value::Null),
+            Some(_) | None => return Reply::Json(202, Vec::new(), json!("Accepted")),
         };
         Reply::Json(200, Vec::new(), answer(seen, "result", result))
     }
@@ -92,5 +92,30 @@ async fn a_stream_that_goes_on_behind_its_answer_delays_nobody() {
     for _ in 0..10 {
         call(&backends, "b", "do", json!({})).await.unwrap();
     }
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_taken_with_a_body_costs_no_connection() {
+    let server = Server::start(|seen: &Seen| match seen.body["method"].as_str() {
+        Some("tools/call") => {
+            let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+            let done = answer(seen, "result", json!({ "content": [] }));
+            Reply::Events(
+                [ping, done]
+                    .map(|event| format!("data: {event}\n\n"))
+                    .to_vec(),
+            )
+        }
+        // Our answer to the ping, and what else needs none.
+        None if seen.verb == "POST" => Reply::Json(202, Vec::new(), json!("Accepted")),
+        _ => handshake(|_| Reply::Json(405, Vec::new(), Value::Null))(seen),
+    })
+    .await;
+    let backends = start(vec![http("b", &server.url, Some(Era::Legacy))]);
+    for _ in 0..50 {
+        call(&backends, "b", "do", json!({})).await.unwrap();
+    }
+    assert!(server.connections() < 10, "{}", server.connections());
     backends.shutdown().await;
 }

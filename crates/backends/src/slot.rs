@@ -2,6 +2,7 @@
 //! of its own (`keep`) connects and watches, so no caller's patience and no other backend is touched.
 
 mod keep;
+mod shown;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,6 @@ use crate::negotiate::Opening;
 use crate::options::{ClientInfo, TransportOptions};
 use crate::pages::PageSink;
 use crate::params::capabilities_of;
-use crate::status::{BackendState, BackendStatus, Breaker};
 use crate::subscriptions::Subscriptions;
 use crate::tasks;
 
@@ -336,49 +336,6 @@ impl Slot {
             .await;
     }
 
-    pub(crate) fn status(&self) -> BackendStatus {
-        let state = self.state.borrow().clone();
-        let client = if let State::Ready(client) = &state {
-            Some(client)
-        } else {
-            None
-        };
-        let health = lock(&self.health);
-        let breaker = match &state {
-            State::Ready(_) => health.breaker(),
-            State::Down { .. } => Breaker::Open,
-            State::Connecting { .. } if self.has_failed() => Breaker::HalfOpen,
-            State::Idle | State::Connecting { .. } | State::Stopped => Breaker::Closed,
-        };
-        BackendStatus {
-            name: self.target.options.name.clone(),
-            transport: match (client, &self.target.options.transport) {
-                (Some(client), _) => client.transport(),
-                (None, TransportOptions::Stdio(_)) => "stdio",
-                (None, TransportOptions::Http(_)) => "http",
-                (None, TransportOptions::Sse(_)) => "sse",
-            },
-            breaker,
-            era: client.map(|client| match client.era() {
-                Era::Legacy => "legacy",
-                Era::Modern => "modern",
-            }),
-            revision: client.map(|client| client.agreement.revision.as_str()),
-            server_info: client.map(|client| client.agreement.server_info.clone()),
-            instructions: client.and_then(|client| client.agreement.instructions.clone()),
-            tools: self.known_tools().map(|tools| tools.len()),
-            remarks: lock(&self.remarks).clone(),
-            in_flight: self.in_flight(),
-            connects: self.connects.load(Ordering::Relaxed),
-            latency: health.latency(),
-            last_error: health.last_error().map(str::to_owned),
-            stderr: client
-                .map(|client| client.stderr_tail())
-                .unwrap_or_default(),
-            state: shown(&state, health.suspended()),
-        }
-    }
-
     /// Waits for a connection through at most one attempt that fails.
     pub(crate) async fn client(&self) -> Result<Arc<Client>, CallError> {
         if let State::Ready(client) = &*self.state.borrow() {
@@ -488,22 +445,6 @@ impl Drop for Place<'_> {
 /// The server says that headers are missing or others than its tool wants.
 fn is_mismatch(answer: &Result<CallAnswer, RequestError>) -> bool {
     matches!(answer, Err(RequestError::Rpc(error)) if error.code == code::HEADER_MISMATCH)
-}
-
-fn shown(state: &State, suspended: Option<&str>) -> BackendState {
-    match (state, suspended) {
-        (State::Idle, _) => BackendState::Idle,
-        (State::Connecting { .. }, _) => BackendState::Connecting,
-        (State::Ready(_), None) => BackendState::Ready,
-        (State::Ready(_), Some(reason)) => BackendState::Silent {
-            reason: reason.to_owned(),
-        },
-        (State::Down { reason, until, .. }, _) => BackendState::Down {
-            reason: reason.clone(),
-            retry_in: until.saturating_duration_since(Instant::now()),
-        },
-        (State::Stopped, _) => BackendState::Stopped,
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::asking::Asker;
 use crate::call::{Call, CallerToken, Takes};
+use crate::circuit::Circuit;
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
 use crate::limits::{LIST_KEPT_DEFAULT, LIST_KEPT_MAX, LIST_KEPT_MIN};
@@ -39,6 +40,8 @@ pub(crate) struct Target {
     pub(crate) children: TaskTracker,
     /// Places for calls, of all connections to the backend together.
     pub(crate) places: Arc<Semaphore>,
+    /// Where one is configured, for all connections to the backend together.
+    pub(crate) circuit: Option<Arc<Circuit>>,
 }
 
 impl Target {
@@ -61,7 +64,12 @@ impl Target {
                 Some(endpoint?)
             }
         };
+        let health = &options.health;
+        let circuit = health
+            .rest
+            .map(|rest| Circuit::new(health.failures_max, rest));
         Ok(Self {
+            circuit: circuit.map(Arc::new),
             places: Arc::new(Semaphore::new(options.max_in_flight)),
             options,
             endpoint,
@@ -77,6 +85,7 @@ impl Target {
             endpoint,
             children: TaskTracker::new(),
             places: Arc::clone(&self.places),
+            circuit: self.circuit.clone(),
         }
     }
 

@@ -110,7 +110,7 @@ impl Health {
 }
 
 /// The backend gave no sign of life. An error that it sent is a sign of life.
-fn is_silence(error: &CallError) -> bool {
+pub(crate) fn is_silence(error: &CallError) -> bool {
     match error {
         CallError::Timeout { sent, .. } => *sent,
         CallError::UnknownOutcome { .. } => true,

@@ -8,6 +8,7 @@ mod backoff;
 mod call;
 mod callers;
 mod catalog;
+mod circuit;
 mod client;
 mod conflict;
 mod error;

@@ -51,9 +51,11 @@ pub struct HealthOptions {
     pub probe_timeout: Duration,
     /// Probes left unanswered in a row, after which calls are refused.
     pub unanswered_max: u32,
-    /// Calls left unanswered in a row, after which it is probed.
+    /// Calls left unanswered in a row, after which it is probed, and after which calls are refused where `rest` is
+    /// given.
     pub failures_max: u32,
-    /// How long calls are refused before it is tried again; longer and longer unless given.
+    /// How long calls are refused before it is tried again, by one of them or by a probe. Without it only unanswered
+    /// probes have calls refused, and it is probed after longer and longer pauses.
     pub rest: Option<Duration>,
 }
 

@@ -17,9 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::asking::{Asker, within};
 use crate::call::{Call, Takes};
+use crate::circuit::{Refused, Trial};
 use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError, RequestError};
-use crate::health::{Health, Verdict};
+use crate::health::{Health, Verdict, is_silence};
 use crate::limits::BACKOFF_WAITED;
 use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
@@ -233,8 +234,16 @@ impl Slot {
         let verdict = match &outcome {
             // What was never sent shows nothing.
             Err(error) if !error.may_have_acted() => Verdict::Fine,
-            Err(error) => lock(&self.health).failed(error),
-            Ok((_, took)) => lock(&self.health).answered_in(*took),
+            Err(error) => {
+                self.count(error);
+                lock(&self.health).failed(error)
+            }
+            Ok((_, took)) => {
+                if let Some(circuit) = &self.target.circuit {
+                    circuit.answered();
+                }
+                lock(&self.health).answered_in(*took)
+            }
         };
         if verdict == Verdict::Doubtful {
             self.doubt.notify_one();
@@ -242,22 +251,44 @@ impl Slot {
         outcome.map(|(answer, _)| answer)
     }
 
+    /// What the failure of a call says to the circuit breaker; an error that the backend sent is an answer.
+    fn count(&self, error: &CallError) {
+        let Some(circuit) = &self.target.circuit else {
+            return;
+        };
+        if is_silence(error) {
+            circuit.failed(Instant::now(), &error.to_string());
+        } else {
+            circuit.answered();
+        }
+    }
+
     /// A connection that is not known to be silent, and a place at the backend.
-    async fn admitted(&self) -> Result<(Arc<Client>, Place<'_>), CallError> {
+    async fn admitted(&self) -> Result<(Arc<Client>, Held<'_>), CallError> {
+        let circuit = self.target.circuit.as_deref();
+        let refused = |own: Refused| self.unavailable(own.reason, Some(own.retry_in));
+        if let Some(circuit) = circuit {
+            circuit.check(Instant::now()).map_err(refused)?;
+        }
         let place = self.place().await?;
         // Only now: the one there was before the wait may have ended.
         let client = self.client().await?;
         let suspended = lock(&self.health).suspended().map(str::to_owned);
-        match suspended {
-            None => Ok((client, place)),
-            Some(reason) => {
-                let backend = self.target.options.name.clone();
-                Err(CallError::Unavailable {
-                    backend,
-                    reason,
-                    retry_in: None,
-                })
-            }
+        if let Some(reason) = suspended {
+            return Err(self.unavailable(reason, None));
+        }
+        let trial = match circuit {
+            Some(circuit) => circuit.admit(Instant::now()).map_err(refused)?,
+            None => None,
+        };
+        Ok((client, (place, trial)))
+    }
+
+    fn unavailable(&self, reason: String, retry_in: Option<Duration>) -> CallError {
+        CallError::Unavailable {
+            backend: self.target.options.name.clone(),
+            reason,
+            retry_in,
         }
     }
 
@@ -358,13 +389,7 @@ impl Slot {
                     let retry_in = until.saturating_duration_since(Instant::now());
                     let has_failed = failures_before.is_some_and(|before| failures > before);
                     if has_failed || retry_in > BACKOFF_WAITED {
-                        let backend = self.target.options.name.clone();
-                        let retry_in = Some(retry_in);
-                        return Err(CallError::Unavailable {
-                            backend,
-                            reason,
-                            retry_in,
-                        });
+                        return Err(self.unavailable(reason, Some(retry_in)));
                     }
                     failures_before.get_or_insert(failures);
                 }
@@ -429,6 +454,9 @@ impl Slot {
         }
     }
 }
+
+/// What a call holds while it is at the backend; one may try whether the circuit breaker can be closed.
+type Held<'a> = (Place<'a>, Option<Trial<'a>>);
 
 /// A place at the backend, held while a call is there.
 struct Place<'a> {

@@ -41,7 +41,8 @@ pub enum BackendState {
     Idle,
     Connecting,
     Ready,
-    /// Connected, but it answers nothing; calls fail at once until a probe is answered.
+    /// Connected, but it answers nothing, or its circuit breaker is open; calls fail at once until a probe or a call is
+    /// answered.
     Silent {
         reason: String,
     },
@@ -58,8 +59,8 @@ pub enum Breaker {
     Closed,
     /// Calls fail at once.
     Open,
-    /// It is being tried whether calls can be let through again: a probe, at which they still fail at once, or a new
-    /// connection, for which they wait.
+    /// It is being tried whether calls can be let through again: by a probe or by one call, at which others still fail
+    /// at once, or by a new connection, for which they wait.
     HalfOpen,
 }
 

@@ -304,7 +304,7 @@ pub struct Health {
     pub probe_timeout: Option<Duration>,
     /// Probes left unanswered in a row, after which calls are refused.
     pub unanswered_max: Option<u32>,
-    /// Calls left unanswered in a row, after which it is probed.
+    /// Calls left unanswered in a row, after which it is probed, and calls are refused where `rest` is given.
     pub failures_max: Option<u32>,
     /// How long calls are refused before it is tried again.
     pub rest: Option<Duration>,

@@ -17,9 +17,14 @@ impl Slot {
         } else {
             None
         };
+        let circuit = self.target.circuit.as_ref();
+        let circuit = circuit.and_then(|own| own.shown(Instant::now()));
+        let (breaker, reason) = circuit.unzip();
         let health = lock(&self.health);
+        let suspended = health.suspended().or(reason.as_deref());
         let breaker = match &state {
-            State::Ready(_) => health.breaker(),
+            State::Ready(_) if health.suspended().is_some() => health.breaker(),
+            State::Ready(_) => breaker.unwrap_or(Breaker::Closed),
             State::Down { .. } => Breaker::Open,
             State::Connecting { .. } if self.has_failed() => Breaker::HalfOpen,
             State::Idle | State::Connecting { .. } | State::Stopped => Breaker::Closed,
@@ -49,7 +54,7 @@ impl Slot {
             stderr: client
                 .map(|client| client.stderr_tail())
                 .unwrap_or_default(),
-            state: shown(&state, health.suspended()),
+            state: shown(&state, suspended),
         }
     }
 }

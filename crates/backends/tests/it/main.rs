@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests may unwrap, their helpers too")]
 
 mod auth;
+mod breaker;
 mod endings;
 mod faults;
 mod heard;

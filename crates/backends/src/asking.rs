@@ -2,7 +2,7 @@
 //! stands still: nobody blames a backend for a person's patience.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_mcp::method;
@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::call::{Question, QuestionSink};
+use crate::limits::ASKED_TOGETHER;
 use crate::pages::{PageSink, Pages};
 
 /// Where the questions of one call go.
@@ -20,6 +21,7 @@ pub(crate) struct Asker {
     /// Told of pages that are done with.
     pages: Option<PageSink>,
     open: Arc<OpenOnes>,
+    began: Instant,
 }
 
 /// How many questions of a call are open.
@@ -27,6 +29,8 @@ pub(crate) struct Asker {
 struct OpenOnes {
     count: AtomicUsize,
     changed: Notify,
+    /// The call was answered, questions or none.
+    is_answered: AtomicBool,
 }
 
 impl OpenOnes {
@@ -48,6 +52,7 @@ impl Asker {
             sink,
             pages,
             open: Arc::default(),
+            began: Instant::now(),
         }
     }
 
@@ -60,30 +65,77 @@ impl Asker {
 
     /// Puts a question and waits for the result object; `None` where nobody takes it.
     pub(crate) async fn ask(&self, method: String, params: Value) -> Option<Value> {
+        self.begin().ask(method, params).await
+    }
+
+    /// From now on a question is open.
+    pub(crate) fn begin(&self) -> Asking {
+        Asking {
+            asker: self.clone(),
+            _open: Open::new(&self.open),
+        }
+    }
+
+    /// The call waits for an answer, or has it. A task asks once more after its call was answered.
+    pub(crate) fn set_answered(&self, is_answered: bool) {
+        self.open.is_answered.store(is_answered, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.open.is_answered.load(Ordering::SeqCst)
+    }
+
+    fn is_free(&self) -> bool {
+        self.open.count.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// A question that is about to be put.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    pub(crate) asker: Asker,
+    _open: Open,
+}
+
+impl Asking {
+    pub(crate) async fn ask(self, method: String, params: Value) -> Option<Value> {
         let (reply, answer) = oneshot::channel();
         let question = Question {
             method,
             params,
             reply,
         };
-        let _open = Open::new(&self.open);
-        self.sink.try_send(Box::new(question)).ok()?;
+        self.asker.sink.try_send(Box::new(question)).ok()?;
         answer.await.ok()
     }
 }
 
-/// One open question.
-struct Open<'a>(&'a OpenOnes);
+/// Which of several calls a question is put to that names none. One that is being asked
+/// already waits for its answer, so it is another's. Questions come early in a call, so it is a new one's; of calls
+/// that were made together the first one's, since servers take them in order.
+pub(crate) fn place<'a>(askers: impl Iterator<Item = (i64, &'a Asker)>) -> Option<Asking> {
+    let mut askers: Vec<_> = askers.collect();
+    askers.sort_unstable_by_key(|(id, _)| *id);
+    let free = || askers.iter().filter(|(_, asker)| asker.is_free());
+    let newest = free().next_back().or(askers.last())?;
+    let together = |asker: &Asker| asker.began + ASKED_TOGETHER >= newest.1.began;
+    let (_, asker) = free().find(|(_, asker)| together(asker)).unwrap_or(newest);
+    Some(asker.begin())
+}
 
-impl<'a> Open<'a> {
-    fn new(open: &'a OpenOnes) -> Self {
+/// One open question.
+#[derive(Debug)]
+struct Open(Arc<OpenOnes>);
+
+impl Open {
+    fn new(open: &Arc<OpenOnes>) -> Self {
         open.count.fetch_add(1, Ordering::SeqCst);
         open.changed.notify_waiters();
-        Self(open)
+        Self(Arc::clone(open))
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for Open {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::SeqCst);
         self.0.changed.notify_waiters();

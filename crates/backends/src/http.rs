@@ -34,7 +34,7 @@ pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
 pub(crate) use self::pool::{Cause, Streaming};
 pub(crate) use self::refusal::refused;
-use crate::asking::Asker;
+use crate::asking::{self, Asker, Asking};
 use crate::call::Progress;
 use crate::error::RequestError;
 use crate::limits::{
@@ -332,39 +332,45 @@ impl Shared {
             },
             // A modern server asks nothing.
             Incoming::Request { id, method, params } if self.revision.era() == Era::Legacy => {
-                let asker = match options {
-                    Some(options) => options.asker.clone(),
-                    None => self.newest_asker(),
+                let asking = match options {
+                    Some(options) => options.asker.as_ref().map(Asker::begin),
+                    None => self.placed(),
                 };
-                self.asked(id, method, params, asker);
+                self.asked(id, method, params, asking);
             }
             Incoming::Request { .. } | Incoming::Response { .. } => {}
         }
     }
 
     /// A question outside the stream of a call can only be placed where there is one caller.
-    fn newest_asker(&self) -> Option<Asker> {
+    fn placed(&self) -> Option<Asking> {
         let askers = lock(&self.askers);
-        let newest = askers.last_key_value().map(|(_, asker)| asker.clone());
-        newest.filter(|_| self.opening.serves_one)
+        let askers = askers.iter().filter(|_| self.opening.serves_one);
+        asking::place(askers.map(|(id, asker)| (*id, asker)))
     }
 
     /// A question that came on the stream of a call goes to whoever made that call. One that finds no place is
     /// refused, and a server that asks faster than it takes answers gets none.
-    fn asked(self: &Arc<Self>, id: RequestId, method: String, params: Value, asker: Option<Asker>) {
+    fn asked(
+        self: &Arc<Self>,
+        id: RequestId,
+        method: String,
+        params: Value,
+        asking: Option<Asking>,
+    ) {
         let is_question = matches!(
             method.as_str(),
             method::ELICIT | method::SAMPLE | method::ROOTS_LIST
         );
-        let asker = asker.filter(|_| is_question).and_then(|asker| {
+        let asking = asking.filter(|_| is_question).and_then(|asking| {
             let place = Arc::clone(&self.questions).try_acquire_owned().ok()?;
-            Some((asker, place))
+            Some((asking, place))
         });
         let shared = Arc::clone(self);
-        if let Some((asker, place)) = asker {
-            asker.note(&method, &params, &self.news.pages);
+        if let Some((asking, place)) = asking {
+            asking.asker.note(&method, &params, &self.news.pages);
             tokio::spawn(async move {
-                let answer = asker.ask(method.clone(), params).await;
+                let answer = asking.ask(method.clone(), params).await;
                 shared.reply(&id, &method, answer).await;
                 drop(place);
             });

@@ -19,6 +19,9 @@ pub(crate) const STDERR_SHOWN_LINES: usize = 8;
 /// Limit: questions of one backend that wait for their reply.
 pub(crate) const QUESTIONS_MAX: usize = 32;
 
+/// Calls that begin within this time of each other count as made together.
+pub(crate) const ASKED_TOGETHER: Duration = Duration::from_secs(1);
+
 pub(crate) const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 pub(crate) const CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 /// A child has this long to end after its stdin is closed.

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
 use self::outlet::{Outlet, Tap};
-use crate::asking::Asker;
+use crate::asking::{self, Asker, Asking};
 use crate::call::{MessageSink, Progress, ProgressSink};
 use crate::error::RequestError;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
@@ -177,6 +177,9 @@ impl Link {
                 headers: _,
                 acknowledged,
             } = options;
+            if let Some(asker) = &asker {
+                asker.set_answered(false);
+            }
             table.waiting.insert(
                 id,
                 Waiting {
@@ -358,20 +361,17 @@ impl Link {
             name.as_str(),
             method::ELICIT | method::SAMPLE | method::ROOTS_LIST
         );
-        let asker = if is_question {
-            self.newest(|waiting| waiting.asker.clone())
-        } else {
-            None
-        };
+        let placed = is_question.then(|| self.shared.lock().placed()).flatten();
         let permit = Arc::clone(&self.shared.questions).try_acquire_owned();
-        let (Some(asker), Ok(permit)) = (asker, permit) else {
+        let (Some(asking), Ok(permit)) = (placed, permit) else {
             let error = RpcError::method_not_found(&name);
             return self.reply(&onecall_mcp::response_error(Some(&id), &error));
         };
-        asker.note(&name, &params, &self.shared.news.pages);
+        let pages = &self.shared.news.pages;
+        asking.asker.note(&name, &params, pages);
         let link = self.clone();
         tokio::spawn(async move {
-            let answer = asker.ask(name, params).await;
+            let answer = link.put(asking, &name, &params).await;
             drop(permit);
             link.reply(&match answer {
                 Some(answer) => onecall_mcp::response(&id, &answer),
@@ -383,7 +383,20 @@ impl Link {
         });
     }
 
-    /// What the newest call has of a kind. Invariant: calls that have an asker or take messages share a connection only
+    /// Puts a question until it is answered or refused. A call that is answered with the question open was not the one
+    /// that it belongs to: then it is put to another.
+    async fn put(&self, mut asking: Asking, name: &str, params: &Value) -> Option<Value> {
+        loop {
+            let asker = asking.asker.clone();
+            let answer = asking.ask(name.to_owned(), params.clone()).await;
+            if answer.is_some() || !asker.is_answered() {
+                return answer;
+            }
+            asking = self.shared.lock().placed()?;
+        }
+    }
+
+    /// What the newest call has of a kind. Invariant: calls that take messages share a connection only
     /// when they have one caller, so any of them reaches the right person.
     fn newest<T>(&self, have: impl Fn(&Waiting) -> Option<T>) -> Option<T> {
         let table = self.shared.lock();
@@ -416,6 +429,15 @@ impl Frame {
         match self {
             Self::Request { text, .. } | Self::Other { text, .. } => text,
         }
+    }
+}
+
+impl Table {
+    /// The call that a question is put to. Invariant: calls that have an asker share a connection only when they have
+    /// one caller, so any of them reaches the right person.
+    fn placed(&self) -> Option<Asking> {
+        let askers = self.waiting.iter();
+        asking::place(askers.filter_map(|(id, own)| Some((*id, own.asker.as_ref()?))))
     }
 }
 
@@ -457,6 +479,9 @@ impl Shared {
     fn finish(&self, id: i64, outcome: Outcome) {
         let waiting = self.lock().waiting.remove(&id);
         if let Some(waiting) = waiting {
+            if let Some(asker) = &waiting.asker {
+                asker.set_answered(true);
+            }
             let _ = waiting.reply.send(outcome);
         }
     }

@@ -347,3 +347,78 @@ async fn a_request_never_overtakes_what_was_told_before_it() {
         assert!(calling.await.unwrap().is_err());
     }
 }
+
+/// A call whose questions can be taken.
+fn asking_call(
+    link: &Link,
+) -> (
+    tokio::task::JoinHandle<Outcome>,
+    mpsc::Receiver<Box<crate::call::Question>>,
+) {
+    let (sink, questions) = mpsc::channel(4);
+    let options = RequestOptions {
+        asker: Some(Asker::new(sink, None)),
+        ..RequestOptions::default()
+    };
+    let link = link.clone();
+    let call = tokio::spawn(async move {
+        link.request("ask", Params::plain(&json!({})), options)
+            .await
+    });
+    (call, questions)
+}
+
+fn question(id: &str) -> String {
+    let params = json!({ "message": id });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method::ELICIT, "params": params }).to_string()
+}
+
+#[tokio::test]
+async fn questions_of_calls_that_run_together_are_put_to_one_call_each() {
+    let (link, mut server) = connect();
+    let (first, mut of_first) = asking_call(&link);
+    let one = server.next().await;
+    let (second, mut of_second) = asking_call(&link);
+    let two = server.next().await;
+    // Both come at once, in the order of the calls.
+    server
+        .send(&format!("{}\n{}", question("1"), question("2")))
+        .await;
+    let asked = (
+        of_first.recv().await.unwrap(),
+        of_second.recv().await.unwrap(),
+    );
+    let words = (&asked.0.params["message"], &asked.1.params["message"]);
+    assert_eq!(words, (&json!("1"), &json!("2")));
+    for (question, id) in [(asked.0, "1"), (asked.1, "2")] {
+        question.reply.send(json!({ "action": "decline" })).unwrap();
+        let reply = server.next().await;
+        assert_eq!(
+            (&reply["id"], &reply["result"]["action"]),
+            (&json!(id), &json!("decline"))
+        );
+    }
+    for (request, call) in [(one, first), (two, second)] {
+        server.answer(&request, "1").await;
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_question_outlives_a_call_that_it_did_not_belong_to() {
+    let (link, mut server) = connect();
+    let (first, mut of_first) = asking_call(&link);
+    let one = server.next().await;
+    let (_second, mut of_second) = asking_call(&link);
+    server.next().await;
+    server.send(&question("of the second")).await;
+    let asked = of_first.recv().await.unwrap();
+    server.answer(&one, "1").await;
+    first.await.unwrap().unwrap();
+    drop(asked);
+    let asked = of_second.recv().await.unwrap();
+    // Whoever is asked and drops the question refuses it.
+    drop(asked);
+    let reply = server.next().await;
+    assert_eq!(reply["error"]["code"], onecall_mcp::code::INTERNAL);
+}

@@ -28,6 +28,7 @@ use crate::pages::PageSink;
 use crate::params::{Params, Stamp};
 use crate::process::Process;
 use crate::sse;
+use crate::stderr::LastWords;
 use crate::tool_list::{self, ToolList};
 use crate::wire::Wire;
 
@@ -42,6 +43,8 @@ pub(crate) struct Target {
     pub(crate) places: Arc<Semaphore>,
     /// Where one is configured, for all connections to the backend together.
     pub(crate) circuit: Option<Arc<Circuit>>,
+    /// What the last child had to say on stderr.
+    pub(crate) words: Arc<LastWords>,
 }
 
 impl Target {
@@ -74,6 +77,7 @@ impl Target {
             options,
             endpoint,
             children: TaskTracker::new(),
+            words: Arc::default(),
         })
     }
 
@@ -84,6 +88,7 @@ impl Target {
             options: self.options.clone(),
             endpoint,
             children: TaskTracker::new(),
+            words: Arc::default(),
             places: Arc::clone(&self.places),
             circuit: self.circuit.clone(),
         }
@@ -134,7 +139,8 @@ impl Client {
     ) -> Result<Self, ConnectError> {
         let (wire, agreement) = match &target.options.transport {
             TransportOptions::Stdio(stdio) => {
-                let spawn = || Process::spawn(stdio, target.options.grace, &target.children);
+                let (grace, children) = (target.options.grace, &target.children);
+                let spawn = || Process::spawn(stdio, grace, children, &target.words);
                 let (process, agreement) = open_child(spawn, &opening, era).await?;
                 (Wire::Child(process), agreement)
             }
@@ -374,10 +380,6 @@ impl Client {
 
     pub(crate) fn closed(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.wire.closed()
-    }
-
-    pub(crate) fn stderr_tail(&self) -> Vec<String> {
-        self.wire.stderr_tail()
     }
 
     pub(crate) async fn shutdown(&self) {

@@ -7,6 +7,8 @@ use onecall_mcp::{RpcError, ShapeError};
 
 use onecall_workflow::name::BackendName;
 
+use crate::stderr::said;
+
 /// A set of backends that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
@@ -33,8 +35,12 @@ pub enum ConnectError {
     /// The reason tells exit status and the last lines of stderr.
     #[error("{0}")]
     Ended(String),
-    #[error("no connection within {}", seconds(*.0))]
-    TimedOut(Duration),
+    /// With the last lines of a child's stderr.
+    #[error("no connection within {}{}", seconds(*.after), said(.stderr))]
+    TimedOut {
+        after: Duration,
+        stderr: Vec<String>,
+    },
     #[error("the server refused `{method}`: {error}")]
     Refused {
         method: &'static str,

@@ -93,6 +93,8 @@ pub(crate) const LIST_KEPT_DEFAULT: Duration = Duration::from_secs(30);
 pub(crate) const LIST_KEPT_MIN: Duration = Duration::from_secs(1);
 /// Limit: a list is read again after this time, whatever the server says.
 pub(crate) const LIST_KEPT_MAX: Duration = Duration::from_hours(1);
+/// A list that is read again must be there within this time.
+pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Limit: all pages of one list of tools, resources, templates or prompts.
 pub(crate) const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Limit: pages of one connection that people were sent to and that are not done with; the oldest are forgotten.

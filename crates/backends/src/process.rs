@@ -16,24 +16,24 @@ use crate::error::{ConnectError, seconds};
 use crate::limits::{EXIT_STATUS_WAIT, TERMINATE_GRACE};
 use crate::link::Link;
 use crate::options::StdioOptions;
-use crate::stderr::StderrRing;
+use crate::stderr::{LastWords, StderrRing, said};
 
 /// A running child. Dropping it ends the child politely, in the background.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) link: Link,
-    pub(crate) stderr: Arc<StderrRing>,
     ended: CancellationToken,
     stop: CancellationToken,
     _stop_when_dropped: DropGuard,
 }
 
 impl Process {
-    /// Starts a child. `children` has a task for it until it is gone, whoever drops what.
+    /// Starts a child. `children` has a task for it until it is gone, whoever drops what; `words` has its stderr.
     pub(crate) fn spawn(
         options: &StdioOptions,
         grace: Duration,
         children: &TaskTracker,
+        words: &LastWords,
     ) -> Result<Self, ConnectError> {
         let failed = |reason: String| ConnectError::Spawn {
             command: options.command.clone(),
@@ -48,13 +48,13 @@ impl Process {
             return Err(failed("its streams are not connected".to_owned()));
         };
         let (link, writing) = Link::new(stdin);
-        let ring = Arc::new(StderrRing::default());
+        let ring = words.begin();
         let stop = CancellationToken::new();
         let ended = CancellationToken::new();
         let writing = tokio::spawn(writing);
         let watch = Watch {
             link: link.clone(),
-            ring: Arc::clone(&ring),
+            ring,
             stop: stop.clone(),
             ended: ended.clone().drop_guard(),
             grace,
@@ -67,7 +67,6 @@ impl Process {
         let guard = stop.clone().drop_guard();
         Ok(Self {
             link,
-            stderr: ring,
             ended,
             stop,
             _stop_when_dropped: guard,
@@ -199,11 +198,7 @@ impl Watch {
             text.push_str("; ");
             text.push_str(&ignored);
         }
-        let tail = self.ring.tail();
-        if !tail.is_empty() {
-            text.push_str("; its last words: ");
-            text.push_str(&tail.join(" | "));
-        }
+        text.push_str(&said(&self.ring.tail()));
         text
     }
 }

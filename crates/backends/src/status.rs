@@ -31,7 +31,7 @@ pub struct BackendStatus {
     pub latency: Option<Duration>,
     /// Why a call or a connection failed last, even if all is well since.
     pub last_error: Option<String>,
-    /// The last lines of a child's stderr, while connected.
+    /// The last lines of a child's stderr: of the one there is, or of the last one.
     pub stderr: Vec<String>,
 }
 

@@ -1,13 +1,42 @@
 //! The last bytes of a child's stderr, kept to be shown when something fails.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::limits::{STDERR_BYTES_MAX, STDERR_SHOWN_LINES};
 
 #[derive(Debug, Default)]
 pub(crate) struct StderrRing {
     bytes: Mutex<VecDeque<u8>>,
+}
+
+/// The stderr of the child that was started last, kept by whoever starts children: an attempt to connect that is given
+/// up takes its child with it.
+#[derive(Debug, Default)]
+pub(crate) struct LastWords {
+    ring: Mutex<Arc<StderrRing>>,
+}
+
+impl LastWords {
+    /// A ring for a child that is being started.
+    pub(crate) fn begin(&self) -> Arc<StderrRing> {
+        let fresh = Arc::new(StderrRing::default());
+        *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
+        fresh
+    }
+
+    pub(crate) fn tail(&self) -> Vec<String> {
+        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.tail()
+    }
+}
+
+/// The last lines as part of a message; nothing where there are none.
+pub(crate) fn said(tail: &[String]) -> String {
+    if tail.is_empty() {
+        return String::new();
+    }
+    format!("; its last words: {}", tail.join(" | "))
 }
 
 impl StderrRing {

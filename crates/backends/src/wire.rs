@@ -52,13 +52,6 @@ impl Wire {
         }
     }
 
-    pub(crate) fn stderr_tail(&self) -> Vec<String> {
-        match self {
-            Self::Child(process) => process.stderr.tail(),
-            Self::Http(_) | Self::Sse(_) => Vec::new(),
-        }
-    }
-
     /// What is spoken, which is not always what the options say: an older server is found to be one.
     pub(crate) fn transport(&self) -> &'static str {
         match self {

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
-use crate::error::{ConnectError, RequestError};
-use crate::limits::{CONNECT_TIMEOUT_DEFAULT, DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE};
+use crate::error::{ConnectError, RequestError, seconds};
+use crate::limits::{DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE, LIST_TIMEOUT};
 use crate::news::Changes;
 use crate::subscriptions;
 
@@ -37,7 +37,12 @@ pub(super) async fn keep(slot: Arc<Slot>) {
             connected = tokio::time::timeout(patience, slot.connect()) => connected,
             () = slot.stop.cancelled() => break,
         };
-        let outcome = connected.unwrap_or(Err(ConnectError::TimedOut(patience)));
+        let outcome = connected.unwrap_or_else(|_| {
+            Err(ConnectError::TimedOut {
+                after: patience,
+                stderr: slot.target.words.tail(),
+            })
+        });
         let (reason, lived) = match outcome {
             Ok(client) => {
                 let since = Instant::now();
@@ -168,9 +173,9 @@ async fn follow_updates(slot: &Slot, client: &Client) {
 
 /// Told once for each reason, however often the list is tried.
 async fn list_again(slot: &Slot, client: &Client, logged: &mut Option<String>) {
-    let patience = CONNECT_TIMEOUT_DEFAULT;
-    let listed = tokio::time::timeout(patience, slot.list(client)).await;
-    let outcome = listed.unwrap_or(Err(ConnectError::TimedOut(patience)));
+    let listed = tokio::time::timeout(LIST_TIMEOUT, slot.list(client)).await;
+    let late = || ConnectError::Ended(format!("no answer within {}", seconds(LIST_TIMEOUT)));
+    let outcome = listed.unwrap_or_else(|_| Err(late()));
     let fault = outcome.err().map(|error| error.to_string());
     if let Some(error) = fault.as_ref().filter(|_| fault != *logged) {
         tracing::warn!(backend = %slot.target.options.name, error, "no new tool list");

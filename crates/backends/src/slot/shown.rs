@@ -51,9 +51,7 @@ impl Slot {
             connects: self.connects.load(Ordering::Relaxed),
             latency: health.latency(),
             last_error: health.last_error().map(str::to_owned),
-            stderr: client
-                .map(|client| client.stderr_tail())
-                .unwrap_or_default(),
+            stderr: self.target.words.tail(),
             state: shown(&state, suspended),
         }
     }

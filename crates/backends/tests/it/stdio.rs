@@ -480,3 +480,23 @@ async fn a_folder_that_is_not_there_is_named() {
     );
     backends.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_a_child_says_that_is_not_ready_in_time_is_told() {
+    let script = "echo 'npm warn: fetching 300 packages' >&2; while read line; do :; done";
+    let mut slow = BackendOptions::stdio("slow", "sh", &["-c", script]);
+    slow.connect_timeout = Duration::from_millis(500);
+    let backends = start(vec![slow]);
+    let failed = call(&backends, "slow", "do", json!({})).await.unwrap_err();
+    assert_eq!(way(&failed), "Unavailable");
+    let told = "no connection within 0.5 s; its last words: npm warn: fetching 300 packages";
+    assert!(failed.to_string().contains(told), "{failed}");
+    // Whoever looks while it is being started sees it too.
+    let seen = async {
+        while backends.status()[0].stderr.is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, seen).await.unwrap();
+    backends.shutdown().await;
+}

@@ -36,7 +36,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Ended(String),
     /// With the last lines of a child's stderr.
-    #[error("no connection within {}{}", seconds(*.after), said(.stderr))]
+    #[error("no connection within {} (`connect_timeout` sets how long it may take){}", seconds(*.after), said(.stderr))]
     TimedOut {
         after: Duration,
         stderr: Vec<String>,

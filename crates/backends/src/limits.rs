@@ -24,6 +24,8 @@ pub(crate) const ASKED_TOGETHER: Duration = Duration::from_secs(1);
 
 pub(crate) const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 pub(crate) const CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// The first run of `npx`, `uvx` or `docker` fetches what it runs.
+pub(crate) const CHILD_CONNECT_TIMEOUT_DEFAULT: Duration = Duration::from_mins(2);
 /// A child has this long to end after its stdin is closed.
 pub(crate) const GRACE_DEFAULT: Duration = Duration::from_secs(2);
 /// And this long after the polite signal.

@@ -189,11 +189,15 @@ impl std::fmt::Debug for HttpOptions {
 
 impl BackendOptions {
     pub fn new(name: impl Into<BackendName>, transport: TransportOptions) -> Self {
+        let connect_timeout = match &transport {
+            TransportOptions::Stdio(_) => limits::CHILD_CONNECT_TIMEOUT_DEFAULT,
+            TransportOptions::Http(_) | TransportOptions::Sse(_) => limits::CONNECT_TIMEOUT_DEFAULT,
+        };
         Self {
             name: name.into(),
             transport,
             call_timeout: None,
-            connect_timeout: limits::CONNECT_TIMEOUT_DEFAULT,
+            connect_timeout,
             max_in_flight: limits::IN_FLIGHT_DEFAULT,
             argument_bytes_max: ARGUMENTS_BYTES_MAX,
             result_bytes_max: MESSAGE_BYTES_MAX,
@@ -242,6 +246,13 @@ impl BackendOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_may_fetch_what_it_runs_before_it_is_there() {
+        let patience = |options: BackendOptions| options.connect_timeout.as_secs();
+        assert_eq!(patience(BackendOptions::stdio("b", "npx", &[])), 120);
+        assert_eq!(patience(BackendOptions::http("b", "http://h/")), 30);
+    }
 
     #[test]
     fn values_that_may_be_secret_are_not_shown() {

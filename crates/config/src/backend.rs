@@ -93,6 +93,7 @@ impl Reader<'_> {
         let transport = self.transport(fields, kind_key, diagnostics);
         let session = fields.optional_choice("session", SESSIONS, diagnostics);
         let timeout = read_duration(fields, "timeout", diagnostics);
+        let connect_timeout = read_duration(fields, "connect_timeout", diagnostics);
         let in_flight = fields.optional_integer("max_in_flight", 1..=10_000, diagnostics);
         let eager = fields.optional_bool("eager", diagnostics);
         check_name(name, diagnostics);
@@ -100,6 +101,7 @@ impl Reader<'_> {
             name: BackendName::from(name.as_str()),
             transport: transport.unwrap_or_else(Transport::unreadable),
             timeout: timeout.map(|timeout| timeout.value),
+            connect_timeout: connect_timeout.map(|timeout| timeout.value),
             max_in_flight: in_flight.and_then(|count| usize::try_from(count.value).ok()),
             eager: eager.is_some_and(|eager| eager.value),
             session: match session.map(|session| session.value) {

@@ -6,7 +6,7 @@ use onecall_dialects::toolhive::portability as of_tool;
 use onecall_source::{Diagnostic, Diagnostics, Node, SourceMap, codes};
 
 /// Keys of a backend that only we have.
-const OWN_BACKEND_KEYS: [&str; 9] = [
+const OWN_BACKEND_KEYS: [&str; 10] = [
     "command",
     "args",
     "env",
@@ -14,6 +14,7 @@ const OWN_BACKEND_KEYS: [&str; 9] = [
     "headers",
     "session",
     "timeout",
+    "connect_timeout",
     "max_in_flight",
     "eager",
 ];

@@ -286,6 +286,8 @@ pub struct Backend {
     pub name: BackendName,
     pub transport: Transport,
     pub timeout: Option<Duration>,
+    /// How long a connection may take to be there, with the first list of tools.
+    pub connect_timeout: Option<Duration>,
     pub max_in_flight: Option<usize>,
     /// Connected at start instead of at the first use.
     pub eager: bool,
@@ -323,6 +325,7 @@ impl Backend {
             name: BackendName::from(name),
             transport,
             timeout: None,
+            connect_timeout: None,
             max_in_flight: None,
             eager: false,
             session: Session::Shared,

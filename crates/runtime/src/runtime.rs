@@ -495,6 +495,9 @@ fn backend_options(backend: &settings::Backend, children: &Children) -> BackendO
     };
     let mut options = BackendOptions::new(backend.name.as_str(), transport);
     options.call_timeout = backend.timeout;
+    if let Some(patience) = backend.connect_timeout {
+        options.connect_timeout = patience;
+    }
     if let Some(max) = backend.max_in_flight {
         options.max_in_flight = max;
     }

@@ -141,6 +141,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("headers", Pairs),
             acts("session", Choice(crate::backend::SESSIONS)),
             acts("timeout", Duration),
+            acts("connect_timeout", Duration),
             acts("max_in_flight", Whole(1, 10_000)),
             acts("eager", Flag),
         ],

@@ -36,10 +36,11 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         for backend in &server.backends {
             let _ = write!(
                 text,
-                "{}{:?}{:?}{:?}{:?}{}{:?}{:?}",
+                "{}{:?}{:?}{:?}{:?}{:?}{}{:?}{:?}",
                 backend.name,
                 sent(&backend.transport),
                 backend.timeout,
+                backend.connect_timeout,
                 backend.max_in_flight,
                 backend.session,
                 backend.eager,

@@ -368,6 +368,14 @@ fn asking_call(
     (call, questions)
 }
 
+async fn asked(
+    questions: &mut mpsc::Receiver<Box<crate::call::Question>>,
+) -> Box<crate::call::Question> {
+    let patience = std::time::Duration::from_secs(5);
+    let asked = tokio::time::timeout(patience, questions.recv()).await;
+    asked.expect("a question in time").expect("a question")
+}
+
 fn question(id: &str) -> String {
     let params = json!({ "message": id });
     json!({ "jsonrpc": "2.0", "id": id, "method": method::ELICIT, "params": params }).to_string()
@@ -384,13 +392,10 @@ async fn questions_of_calls_that_run_together_are_put_to_one_call_each() {
     server
         .send(&format!("{}\n{}", question("1"), question("2")))
         .await;
-    let asked = (
-        of_first.recv().await.unwrap(),
-        of_second.recv().await.unwrap(),
-    );
-    let words = (&asked.0.params["message"], &asked.1.params["message"]);
+    let open = (asked(&mut of_first).await, asked(&mut of_second).await);
+    let words = (&open.0.params["message"], &open.1.params["message"]);
     assert_eq!(words, (&json!("1"), &json!("2")));
-    for (question, id) in [(asked.0, "1"), (asked.1, "2")] {
+    for (question, id) in [(open.0, "1"), (open.1, "2")] {
         question.reply.send(json!({ "action": "decline" })).unwrap();
         let reply = server.next().await;
         assert_eq!(
@@ -412,13 +417,13 @@ async fn a_question_outlives_a_call_that_it_did_not_belong_to() {
     let (_second, mut of_second) = asking_call(&link);
     server.next().await;
     server.send(&question("of the second")).await;
-    let asked = of_first.recv().await.unwrap();
+    let open = asked(&mut of_first).await;
     server.answer(&one, "1").await;
     first.await.unwrap().unwrap();
-    drop(asked);
-    let asked = of_second.recv().await.unwrap();
+    drop(open);
+    let open = asked(&mut of_second).await;
     // Whoever is asked and drops the question refuses it.
-    drop(asked);
+    drop(open);
     let reply = server.next().await;
     assert_eq!(reply["error"]["code"], onecall_mcp::code::INTERNAL);
 }

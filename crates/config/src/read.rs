@@ -13,7 +13,7 @@ use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
-use crate::workloads::Workloads;
+use crate::workloads::Stated;
 use onecall_dialects::dialect::{Kind, MAIN_KEYS, detect};
 use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
@@ -323,7 +323,8 @@ struct Merged {
     compositions: Vec<Built>,
     /// The names of the workflows of the server.
     taken: Taken,
-    workloads: Vec<Workloads>,
+    /// What is said of backends by name, for when all are known.
+    stated: Stated,
     /// Who may call any of the servers.
     access: Option<Access>,
     reach: Reach,
@@ -391,8 +392,8 @@ impl Merged {
         }
         self.group = own.group.or(self.group.take());
         self.server.backends.extend(own.backends);
-        own.workloads.apply(&mut self.server.backends[others..]);
-        self.workloads.push(own.workloads);
+        let own_backends = others..self.server.backends.len();
+        self.stated.add(own.workloads, own_backends);
         for built in own.workflows {
             self.server.add(built);
         }
@@ -430,9 +431,7 @@ impl Merged {
         if let (Some(group), []) = (&self.group, self.server.backends.as_slice()) {
             diagnostics.push(no_backends(&self.server, group.place(), Some(group)));
         }
-        for workloads in &self.workloads {
-            workloads.check(&self.server.backends, diagnostics);
-        }
+        self.stated.apply(&mut self.server.backends, diagnostics);
         if !is_named {
             "onecall".clone_into(&mut self.server.name);
         }

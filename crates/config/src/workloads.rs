@@ -1,8 +1,9 @@
-//! What a ToolHive configuration says of backends by their names. It is applied once they are known, since the
-//! members of a group stand in other files.
+//! What a ToolHive configuration says of backends by their names. It is applied once all are known, since the
+//! members of a group stand in other files or are given by flags.
 
 use crate::settings::{Backend, Health, TokenServer, Transport};
 use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
+use std::ops::Range;
 use std::time::Duration;
 
 /// What a backend is called with.
@@ -35,27 +36,46 @@ pub(crate) struct Workloads {
 }
 
 impl Workloads {
-    pub(crate) fn apply(&self, backends: &mut [Backend]) {
-        for backend in backends {
-            let stated = of(&self.timeouts, backend).copied();
-            backend.timeout = stated.or(backend.timeout).or(self.default_timeout);
-            if let Some(health) = &self.health {
-                backend.health = health.clone();
-            }
-            let way = match of(&self.ways, backend) {
-                Some(way) => way.as_ref(),
-                None => self.default_way.as_ref(),
-            };
-            match way {
-                Some(Way::Header(header)) => add_header(backend, header),
-                Some(Way::Exchange(server)) => backend.tokens = Some(TokenServer::clone(server)),
-                None => {}
-            }
+    /// What is said of all backends counts where this one is meant by it; what names a backend always does.
+    fn apply(&self, backend: &mut Backend, is_meant: bool) {
+        let default_timeout = self.default_timeout.filter(|_| is_meant);
+        let stated = of(&self.timeouts, backend).copied();
+        backend.timeout = stated.or(backend.timeout).or(default_timeout);
+        if let Some(health) = self.health.as_ref().filter(|_| is_meant) {
+            backend.health = health.clone();
+        }
+        let way = match of(&self.ways, backend) {
+            Some(way) => way.as_ref(),
+            None => self.default_way.as_ref().filter(|_| is_meant),
+        };
+        match way {
+            Some(Way::Header(header)) => add_header(backend, header),
+            Some(Way::Exchange(server)) => backend.tokens = Some(TokenServer::clone(server)),
+            None => {}
         }
     }
+}
 
-    pub(crate) fn check(&self, backends: &[Backend], diagnostics: &mut Diagnostics) {
-        check_names(self.names.iter(), backends, diagnostics);
+/// What the configurations of one server say of its backends, each with those that it gives itself or that are the
+/// members of its group: their positions among all.
+#[derive(Debug, Default)]
+pub(crate) struct Stated(Vec<(Workloads, Range<usize>)>);
+
+impl Stated {
+    pub(crate) fn add(&mut self, workloads: Workloads, own: Range<usize>) {
+        self.0.push((workloads, own));
+    }
+
+    /// Backends that no configuration gives are the group of one that has none.
+    pub(crate) fn apply(&self, backends: &mut [Backend], diagnostics: &mut Diagnostics) {
+        for (workloads, own) in &self.0 {
+            for (at, backend) in backends.iter_mut().enumerate() {
+                let is_loose = !self.0.iter().any(|(_, own)| own.contains(&at));
+                let is_meant = own.contains(&at) || (own.is_empty() && is_loose);
+                workloads.apply(backend, is_meant);
+            }
+            check_names(workloads.names.iter(), backends, diagnostics);
+        }
     }
 }
 

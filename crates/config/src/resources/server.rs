@@ -13,7 +13,7 @@ use crate::limits::FLAGS_SHOWN_MAX;
 use crate::settings::{Backend, Server};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
-use crate::workloads::check_names;
+use crate::workloads::{Stated, check_names};
 use onecall_dialects::toolhive::Home;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
 use std::collections::BTreeSet;
@@ -127,7 +127,8 @@ impl Subject<'_> {
             let namespace = &self.resource.namespace;
             join(self.members, group, namespace, outgoing, &mut server);
         }
-        config.workloads.apply(&mut server.backends);
+        let mut stated = Stated::default();
+        stated.add(config.workloads, 0..server.backends.len());
         for loose in self.context.loose {
             let is_known = |own: &Backend| own.name == loose.name;
             if is_explicit || !server.backends.iter().any(is_known) {
@@ -136,7 +137,7 @@ impl Subject<'_> {
                 server.backends.push(backend);
             }
         }
-        config.workloads.check(&server.backends, diagnostics);
+        stated.apply(&mut server.backends, diagnostics);
         check_names(outgoing.names(), &server.backends, diagnostics);
         Some(server)
     }

@@ -161,32 +161,6 @@ fn names_of_backends_in_the_aggregation_are_checked() {
     assert_eq!(load(&[("d.yaml", &file)]).codes(), [""; 0]);
 }
 
-const MEMBER: &str = "---\napiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {name: github}\nspec: {groupRef: g, remoteUrl: \"http://h/mcp\", transport: streamable-http}\n";
-
-#[test]
-fn what_is_said_of_backends_acts_on_the_members_of_a_group() {
-    let own = "operational: {timeouts: {default: 9s, perWorkload: {github: 7s}}}\noutgoingAuth: {source: inline, backends: {github: {type: header_injection, headerInjection: {headerName: X, headerValue: v}}}}\n";
-    let config = format!("name: d\ngroupRef: g\ncompositeTools: []\n{own}{MEMBER}");
-    let spec = own.replace('\n', ", ");
-    let resource = format!(
-        "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {{name: v}}\nspec: {{groupRef: g, config: {{{}}}}}\n{MEMBER}",
-        spec.trim_end_matches(", ")
-    );
-    for file in [config, resource] {
-        let settings = load(&[("d.yaml", &file)]).sound();
-        let [backend] = settings.servers[0].backends.as_slice() else {
-            panic!("one backend")
-        };
-        assert_eq!(backend.timeout, Some(std::time::Duration::from_secs(7)));
-        let Transport::StreamableHttp { headers, .. } = &backend.transport else {
-            panic!("{:?}", backend.transport)
-        };
-        assert_eq!(headers, &[("X".to_owned(), "v".to_owned())]);
-        // Values that may be secret are not shown.
-        assert!(format!("{settings:?}").contains("headers: [\"X\"]"));
-    }
-}
-
 #[test]
 fn fields_of_the_run_are_a_closed_list() {
     let read =

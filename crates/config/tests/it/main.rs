@@ -12,4 +12,5 @@ mod rules;
 mod schemas;
 mod seeds;
 mod shapes;
+mod workloads;
 mod world;

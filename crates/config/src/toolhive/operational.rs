@@ -99,6 +99,9 @@ fn timeouts(mut fields: Fields<'_>, workloads: &mut Workloads, diagnostics: &mut
             continue;
         };
         workloads.names.push(entry.key.clone());
-        workloads.timeouts.push((entry.key.clone(), duration));
+        // `0s` is the default, here as everywhere.
+        if !duration.is_zero() {
+            workloads.timeouts.push((entry.key.clone(), duration));
+        }
     }
 }

@@ -95,3 +95,23 @@ fn what_is_said_of_backends_acts_on_those_of_other_files_and_flags() {
     ];
     assert_eq!(called(&[("d.yaml", &config), ("mcp.json", desktop)]), named);
 }
+
+#[test]
+fn a_time_out_of_zero_is_the_default() {
+    let file = |timeouts: &str| {
+        format!(
+            "name: d\nbackends: [{{name: b, url: \"http://b/mcp\"}}]\ncompositeTools: []\noperational: {{timeouts: {{{timeouts}}}}}\n"
+        )
+    };
+    for (timeouts, wanted) in [
+        ("perWorkload: {b: 0s}", "b None [] None"),
+        ("default: 9s, perWorkload: {b: 0s}", "b Some(9) [] None"),
+        ("default: 0s, perWorkload: {b: 7s}", "b Some(7) [] None"),
+    ] {
+        assert_eq!(
+            called(&[("d.yaml", &file(timeouts))]),
+            [wanted],
+            "{timeouts}"
+        );
+    }
+}

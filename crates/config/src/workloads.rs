@@ -1,6 +1,7 @@
 //! What a ToolHive configuration says of backends by their names. It is applied once all are known, since the
 //! members of a group stand in other files or are given by flags.
 
+use crate::backend::transport_unfit;
 use crate::settings::{Backend, Health, TokenServer, Transport};
 use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
 use std::ops::Range;
@@ -21,6 +22,16 @@ pub(crate) enum Way {
     Exchange(Box<TokenServer>),
 }
 
+impl Way {
+    /// As the file names it.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Header(_) => "header_injection",
+            Self::Exchange(_) => "token_exchange",
+        }
+    }
+}
+
 /// Everything that one configuration says of backends by name.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
@@ -37,17 +48,25 @@ pub(crate) struct Workloads {
 
 impl Workloads {
     /// What is said of all backends counts where this one is meant by it; what names a backend always does.
-    fn apply(&self, backend: &mut Backend, is_meant: bool) {
+    fn apply(&self, backend: &mut Backend, is_meant: bool, diagnostics: &mut Diagnostics) {
         let default_timeout = self.default_timeout.filter(|_| is_meant);
         let stated = of(&self.timeouts, backend).copied();
         backend.timeout = stated.or(backend.timeout).or(default_timeout);
         if let Some(health) = self.health.as_ref().filter(|_| is_meant) {
             backend.health = health.clone();
         }
-        let way = match of(&self.ways, backend) {
-            Some(way) => way.as_ref(),
+        let named = entry(&self.ways, backend);
+        let way = match named {
+            Some((_, way)) => way.as_ref(),
             None => self.default_way.as_ref().filter(|_| is_meant),
         };
+        if matches!(backend.transport, Transport::Stdio { .. }) {
+            // Only the default may pass over a child process.
+            if let (Some((name, _)), Some(way)) = (named, way) {
+                diagnostics.push(wants_url(name, way.as_str()));
+            }
+            return;
+        }
         match way {
             Some(Way::Header(header)) => add_header(backend, header),
             Some(Way::Exchange(server)) => backend.tokens = Some(TokenServer::clone(server)),
@@ -72,7 +91,7 @@ impl Stated {
             for (at, backend) in backends.iter_mut().enumerate() {
                 let is_loose = !self.0.iter().any(|(_, own)| own.contains(&at));
                 let is_meant = own.contains(&at) || (own.is_empty() && is_loose);
-                workloads.apply(backend, is_meant);
+                workloads.apply(backend, is_meant, diagnostics);
             }
             check_names(workloads.names.iter(), backends, diagnostics);
         }
@@ -94,8 +113,17 @@ pub(crate) fn check_names<'n>(
 }
 
 fn of<'a, T>(all: &'a [(Text, T)], backend: &Backend) -> Option<&'a T> {
-    let found = all.iter().find(|(name, _)| backend.name == name.as_str());
-    found.map(|(_, own)| own)
+    entry(all, backend).map(|(_, own)| own)
+}
+
+fn entry<'a, T>(all: &'a [(Text, T)], backend: &Backend) -> Option<&'a (Text, T)> {
+    all.iter().find(|(name, _)| backend.name == name.as_str())
+}
+
+/// Credentials that name a backend which takes none.
+pub(crate) fn wants_url(name: &Text, what: &str) -> Diagnostic {
+    let why = format!("`{name}` is started as a program, and `{what}` goes with a `url`");
+    transport_unfit(name.place(), &why)
 }
 
 /// Adds a header to a backend that is reached over HTTP.

@@ -1,8 +1,9 @@
 //! `outgoingAuth` of a VirtualMCPServer: what each backend is called with.
 
 use super::external_auth::ExternalAuths;
+use crate::settings::{Backend, Transport};
 use crate::toolhive::read_reference;
-use crate::workloads::Header;
+use crate::workloads::{Header, check_names, wants_url};
 use onecall_source::{Diagnostics, Entry, Fields, Text};
 
 #[derive(Debug, Default)]
@@ -45,9 +46,18 @@ impl Outgoing {
         }
     }
 
-    /// Every backend that has a strategy of its own.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Text> {
-        self.backends.iter().map(|(name, _)| name)
+    /// Whether what names a backend can be done for it.
+    pub(super) fn check(&self, backends: &[Backend], diagnostics: &mut Diagnostics) {
+        let names = self.backends.iter().map(|(name, _)| name);
+        check_names(names, backends, diagnostics);
+        for (name, strategy) in &self.backends {
+            let is_program = |own: &Backend| {
+                own.name == name.as_str() && matches!(own.transport, Transport::Stdio { .. })
+            };
+            if matches!(strategy, Strategy::Given(Some(_))) && backends.iter().any(is_program) {
+                diagnostics.push(wants_url(name, "headerInjection"));
+            }
+        }
     }
 
     /// What a backend is called with; `own` is what its resource says.

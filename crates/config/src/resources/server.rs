@@ -13,7 +13,7 @@ use crate::limits::FLAGS_SHOWN_MAX;
 use crate::settings::{Backend, Server};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
-use crate::workloads::{Stated, check_names};
+use crate::workloads::Stated;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Place, Text, codes};
 use std::collections::BTreeSet;
@@ -138,7 +138,7 @@ impl Subject<'_> {
             }
         }
         stated.apply(&mut server.backends, diagnostics);
-        check_names(outgoing.names(), &server.backends, diagnostics);
+        outgoing.check(&server.backends, diagnostics);
         Some(server)
     }
 

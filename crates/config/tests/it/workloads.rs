@@ -115,3 +115,28 @@ fn a_time_out_of_zero_is_the_default() {
         );
     }
 }
+
+#[test]
+fn credentials_that_name_a_program_are_refused() {
+    let config = |outgoing: &str| {
+        format!(
+            "name: d\nbackends: [{{name: loc, command: c}}]\ncompositeTools: []\noutgoingAuth: {{{outgoing}}}\n"
+        )
+    };
+    let header = "{type: header_injection, headerInjection: {headerName: X, headerValue: v}}";
+    let exchange = "{type: token_exchange, tokenExchange: {tokenUrl: \"https://t/\"}}";
+    for (way, word) in [(header, "header_injection"), (exchange, "token_exchange")] {
+        let outcome = load(&[("d.yaml", &config(&format!("backends: {{loc: {way}}}")))]);
+        assert_eq!(outcome.codes(), ["WF604"], "{}", outcome.report());
+        let told = format!("`loc` is started as a program, and `{word}` goes with a `url`");
+        assert!(outcome.report().contains(&told), "{}", outcome.report());
+        // What is said of all passes over it.
+        load(&[("d.yaml", &config(&format!("default: {way}")))]).sound();
+    }
+    let none = "backends: {loc: {type: unauthenticated}}";
+    load(&[("d.yaml", &config(none))]).sound();
+    let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v}\nspec: {groupRef: g, outgoingAuth: {backends: {loc: {type: externalAuthConfigRef, externalAuthConfigRef: {name: a}}}}}\n---\napiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: {name: a}\nspec: {type: headerInjection, headerInjection: {headerName: X, headerValue: v}}\n";
+    let desktop = r#"{"mcpServers": {"loc": {"command": "c"}}}"#;
+    let outcome = load(&[("v.yaml", server), ("mcp.json", desktop)]);
+    assert_eq!(outcome.faults(), ["WF604"], "{}", outcome.report());
+}

@@ -10,6 +10,7 @@ mod names;
 mod offers;
 mod refused;
 mod rules;
+mod secrets;
 mod start;
 mod versions;
 mod world;

@@ -6,6 +6,7 @@ use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::now;
 use onecall_runtime::publish::Target;
 use onecall_runtime::runtime::Runtime;
+use onecall_workflow::stored::hash_text;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +22,19 @@ async fn on(store: &MemoryStore, text: &str) -> Runtime {
     let mut options = options(server(text), journal);
     options.first_list_wait = Duration::from_millis(300);
     Runtime::start(options).await.unwrap()
+}
+
+/// Waits until the list of the backend is kept.
+async fn kept(runtime: &Runtime, url: &str) {
+    let origin = url.trim_end_matches("/mcp");
+    let hash = hash_text(&format!("http {url}"));
+    let key = format!("catalog/math/http {origin} #{hash}");
+    let is_kept = async {
+        while runtime.journal().kept(&key).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_kept).await.unwrap();
 }
 
 fn is_bound(runtime: &Runtime) -> Option<bool> {
@@ -54,13 +68,7 @@ async fn the_last_catalog_is_kept_for_the_next_start() {
     first.settled().await;
     assert_eq!(is_bound(&first), Some(true));
     // The list is kept after it is published.
-    let key_is_kept = async {
-        let key = format!("catalog/math/http {url}");
-        while first.journal().kept(&key).await.unwrap().is_none() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, key_is_kept).await.unwrap();
+    kept(&first, &url).await;
     published.mark_unchanged();
     first.shutdown(Duration::ZERO).await;
     drop(stop);
@@ -97,13 +105,7 @@ async fn a_backend_that_is_known_is_connected_when_it_is_needed() {
     let connects = |runtime: &Runtime| runtime.backends()[0].connects;
     assert!(first.known().await.find("math_add").is_some());
     assert_eq!(connects(&first), 1, "once, to learn its list");
-    let key_is_kept = async {
-        let key = format!("catalog/math/http {url}");
-        while first.journal().kept(&key).await.unwrap().is_none() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, key_is_kept).await.unwrap();
+    kept(&first, &url).await;
     first.shutdown(Duration::ZERO).await;
 
     let second = on(&store, &sum(&url)).await;

@@ -1,7 +1,7 @@
 //! What the tests of this binary share: demo backends on ports of their own, servers from configuration texts.
 
 use onecall_config::settings::Server;
-use onecall_config::{Compat, Input};
+use onecall_config::{Compat, Environment, Input};
 use onecall_engine::journal::Journal;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::now;
@@ -41,11 +41,15 @@ pub(crate) async fn demo() -> (String, DropGuard) {
 
 /// The one server that a configuration text describes.
 pub(crate) fn server(text: &str) -> Server {
+    server_in(text, &|_| None)
+}
+
+/// The same where the environment has variables.
+pub(crate) fn server_in(text: &str, environment: &Environment<'_>) -> Server {
     let mut sources = SourceMap::new();
     let source = sources.add("config.yaml", text);
-    let environment = |_: &str| None;
     let options = onecall_config::Options {
-        environment: &environment,
+        environment,
         compat: Compat::Page,
     };
     let inputs = [Input {

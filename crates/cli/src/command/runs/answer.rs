@@ -231,7 +231,7 @@ fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
     })
 }
 
-/// The backends that the run was bound to, and how each is reached: `demo: http http://127.0.0.1:5690/mcp`.
+/// The backends that the run was bound to, and how each is reached: `demo: http http://127.0.0.1:5690 #1f0c…`.
 pub(super) fn backends(stored: &StoredRun) -> Option<String> {
     let plan = read_plan(&stored.plan).ok()?;
     let named = plan.backends.iter();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
-use onecall_mcp::{ShapeError, method};
+use onecall_mcp::{ListPage, ShapeError, method};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -212,16 +212,16 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Durati
         let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
         let raw = slot.request(method, params, None).await?;
         bytes += raw.get().len();
-        let mut page: Value = serde_json::from_str(raw.get())
-            .map_err(|error| malformed(ShapeError::NotJson(error.to_string())))?;
-        let Some(Value::Array(listed)) = page.get_mut(key).map(Value::take) else {
-            let what = format!("`{key}` of the list result");
-            return Err(malformed(ShapeError::Wrong {
-                what,
-                wanted: "an array",
-            }));
-        };
-        entries.extend(listed);
+        let page = ListPage::from_raw(&raw, key).map_err(malformed)?;
+        for entry in page.entries {
+            match entry {
+                Ok(entry) => entries.push(entry),
+                Err(fault) => {
+                    let backend = &slot.target.options.name;
+                    tracing::warn!(%backend, "an entry of the list of {key} is left out: {fault}");
+                }
+            }
+        }
         let too_many = |what, limit| Err(malformed(ShapeError::TooMany { what, limit }));
         if entries.len() > TOOLS_MAX {
             return too_many("entries", TOOLS_MAX);
@@ -229,11 +229,9 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Durati
         if bytes > LIST_BYTES_MAX {
             return too_many("bytes in one list", LIST_BYTES_MAX);
         }
-        let ttl = page.get("ttlMs").and_then(Value::as_u64);
-        let ttl = ttl.map(Duration::from_millis);
+        let ttl = page.ttl_ms.map(Duration::from_millis);
         lasts = lasts.into_iter().chain(ttl).min();
-        let next = page.get("nextCursor").and_then(Value::as_str);
-        let Some(next) = next.map(str::to_owned) else {
+        let Some(next) = page.next_cursor else {
             break;
         };
         if number == PAGES_MAX || !cursors.insert(next.clone()) {

@@ -200,7 +200,7 @@ async fn ask(link: &Link, name: &str, params: Value) -> Result<Value, RequestErr
 }
 
 pub(crate) fn parse_result(raw: &serde_json::value::RawValue) -> Result<Value, RequestError> {
-    serde_json::from_str(raw.get())
+    onecall_mcp::read_leniently(raw.get())
         .map_err(|error| RequestError::Malformed(ShapeError::NotJson(error.to_string())))
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::client::Client;
 use crate::error::RequestError;
 use crate::limits::{LIST_BYTES_MAX, REMARKS_MAX, SHOWN_NAME_CHARS_MAX};
-use crate::negotiate::{is_unknown_method, parse_result};
+use crate::negotiate::is_unknown_method;
 
 /// All tools, over all pages, in the order of the server.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
         if bytes > LIST_BYTES_MAX {
             return Err(too_many("bytes in one list", LIST_BYTES_MAX));
         }
-        let page = ToolPage::from_value(parse_result(&raw)?).map_err(RequestError::Malformed)?;
+        let page = ToolPage::from_raw(&raw).map_err(RequestError::Malformed)?;
         for fault in page.refused {
             list.remarks.add(format!("an entry is left out: {fault}"));
         }

@@ -12,11 +12,13 @@ mod elicitation;
 mod era;
 mod error;
 mod header;
+mod lenient;
 pub mod limits;
 mod lines;
 mod message;
 pub mod meta;
 pub mod method;
+mod page;
 mod param_header;
 mod sse;
 mod task;
@@ -31,11 +33,13 @@ pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
+pub use lenient::read_leniently;
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
     Incoming, RequestId, batch, message_text, notification, parse, parse_call, request,
     request_text, response, response_error,
 };
+pub use page::ListPage;
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};
 pub use sse::{SseDecoder, SseEvent, SseTooLong, encode_event};
 pub use task::{EXTENSION as TASKS_EXTENSION, Task, TaskStatus};

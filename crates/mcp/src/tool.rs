@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::ShapeError;
 use crate::limits::{TOOL_NAME_MAX, TOOLS_MAX};
+use crate::page::ListPage;
 
 /// One entry of `tools/list`. Cheap to clone.
 #[derive(Clone, PartialEq)]
@@ -176,6 +178,12 @@ pub struct ToolPage {
 }
 
 impl ToolPage {
+    /// As a server sends it.
+    pub fn from_raw(raw: &RawValue) -> Result<Self, ShapeError> {
+        Ok(Self::from_page(ListPage::from_raw(raw, "tools")?))
+    }
+
+    /// As it is kept.
     pub fn from_value(mut value: Value) -> Result<Self, ShapeError> {
         let Some(Value::Array(entries)) = value.get_mut("tools").map(Value::take) else {
             let what = "`tools` of the list result".to_owned();
@@ -190,23 +198,27 @@ impl ToolPage {
                 limit: TOOLS_MAX,
             });
         }
-        let mut page = Self {
-            tools: Vec::with_capacity(entries.len()),
+        Ok(Self::from_page(ListPage {
+            entries: entries.into_iter().map(Ok).collect(),
+            next_cursor: None,
+            ttl_ms: None,
+        }))
+    }
+
+    fn from_page(page: ListPage) -> Self {
+        let mut own = Self {
+            tools: Vec::with_capacity(page.entries.len()),
             refused: Vec::new(),
-            // An empty string is a valid cursor.
-            next_cursor: value
-                .get("nextCursor")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-            ttl_ms: value.get("ttlMs").and_then(Value::as_u64),
+            next_cursor: page.next_cursor,
+            ttl_ms: page.ttl_ms,
         };
-        for entry in entries {
-            match Tool::from_value(entry) {
-                Ok(tool) => page.tools.push(tool),
-                Err(fault) => page.refused.push(fault),
+        for entry in page.entries {
+            match entry.and_then(Tool::from_value) {
+                Ok(tool) => own.tools.push(tool),
+                Err(fault) => own.refused.push(fault),
             }
         }
-        Ok(page)
+        own
     }
 }
 
@@ -246,10 +258,11 @@ mod tests {
 
     #[test]
     fn one_bad_entry_does_not_hide_the_others() {
-        let page = json!({ "tools": [{ "name": "a" }, { "name": 1 }, 7, { "name": "b" }], "nextCursor": "" });
-        let page = ToolPage::from_value(page).unwrap();
+        let page = r#"{"tools":[{"name":"a"},{"name":1},7,{"name":"c","n":1e999},{"name":"b"}],"nextCursor":""}"#;
+        let page = RawValue::from_string(page.to_owned()).unwrap();
+        let page = ToolPage::from_raw(&page).unwrap();
         let names: Vec<_> = page.tools.iter().map(Tool::name).collect();
-        assert_eq!((names, page.refused.len()), (vec!["a", "b"], 2));
+        assert_eq!((names, page.refused.len()), (vec!["a", "b"], 3));
         assert_eq!(page.next_cursor.as_deref(), Some(""));
         assert!(ToolPage::from_value(json!({ "tools": null })).is_err());
     }

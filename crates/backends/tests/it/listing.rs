@@ -79,6 +79,17 @@ async fn odd_entries_are_told_by_name() {
 }
 
 #[tokio::test]
+async fn an_entry_that_cannot_be_read_does_not_hide_the_others() {
+    let tools = r#"{"tools":[{"name":"a","description":"d \ud800 e"},{"name":"b"},{"name":"c","x":1e999}]}"#;
+    let (names, status) = listed(tools).await;
+    assert_eq!(names, ["a", "b"], "{status:?}");
+    let [remark] = &status.remarks[..] else {
+        panic!("{status:?}")
+    };
+    assert!(remark.starts_with("an entry is left out: "), "{remark}");
+}
+
+#[tokio::test]
 async fn a_list_of_endless_length_is_given_up() {
     let server = Server::start(|seen| {
         if seen.body["method"] != "tools/list" {

@@ -1,0 +1,107 @@
+//! Reading JSON that is sound but for escapes of half a character. A text of JavaScript may hold a lone surrogate and
+//! writes it as `\ud800`, which no text here can hold; such a half becomes U+FFFD where somebody reads inside.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+/// What stands for a character that cannot be told.
+const REPLACEMENT: &str = "\\ufffd";
+
+/// Reads a JSON text; one that cannot be read for lone surrogates is read with U+FFFD in their place.
+pub fn read_leniently<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match mend(text) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(mended) => serde_json::from_str(&mended),
+    })
+}
+
+/// A JSON text without escapes of lone surrogates.
+fn mend(text: &str) -> Cow<'_, str> {
+    let mut mended = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    // Outside of strings JSON has no backslash.
+    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
+        let start = at + found;
+        at = match unit(text, start) {
+            None => start + 2,
+            Some(high) if is_high(high) && unit(text, start + 6).is_some_and(is_low) => start + 12,
+            Some(half) if is_high(half) || is_low(half) => {
+                mended.push_str(&text[copied..start]);
+                mended.push_str(REPLACEMENT);
+                copied = start + 6;
+                copied
+            }
+            Some(_) => start + 6,
+        }
+        .min(text.len());
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    mended.push_str(&text[copied..]);
+    Cow::Owned(mended)
+}
+
+/// The unit of UTF-16 that a `\uXXXX` at this place stands for.
+fn unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+}
+
+fn is_high(unit: u16) -> bool {
+    (0xd800..0xdc00).contains(&unit)
+}
+
+fn is_low(unit: u16) -> bool {
+    (0xdc00..0xe000).contains(&unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn only_halves_are_replaced() {
+        for (text, wanted) in [
+            (r#""d \ud800 e""#, "d \u{fffd} e"),
+            (r#""\uDBFF""#, "\u{fffd}"),
+            (r#""\udc00\ud800""#, "\u{fffd}\u{fffd}"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+            (
+                r#""\ud83d\ude00 \\ud800 \u0041\n""#,
+                "\u{1f600} \\ud800 A\n",
+            ),
+            (r#""\\\ud800é""#, "\\\u{fffd}é"),
+            (r#""\ud800\u0041""#, "\u{fffd}A"),
+        ] {
+            assert_eq!(read_leniently::<String>(text).unwrap(), wanted, "{text}");
+        }
+        let keys: Value = read_leniently(r#"{"\udfff": [1, "\ud800"]}"#).unwrap();
+        assert_eq!(keys.to_string(), "{\"\u{fffd}\":[1,\"\u{fffd}\"]}");
+    }
+
+    #[test]
+    fn what_is_no_json_stays_none() {
+        for text in ["", "{", r#""\ud80"#, r#""\ud800"#, r#""\x""#, "\\", "\"\\é"] {
+            assert!(read_leniently::<Value>(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Whatever units a server writes, what is read is what a lossy reader of UTF-16 makes of them.
+        #[test]
+        fn any_units_are_read_as_utf16(units in prop::collection::vec(
+            prop_oneof![Just(0xd83d_u16), Just(0xde00), 0xd7fe_u16..0xe002, 0_u16..0x80], 0..12
+        )) {
+            let escaped: Vec<String> = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let read: String = read_leniently(&format!("\"{}\"", escaped.concat())).unwrap();
+            prop_assert_eq!(read, String::from_utf16_lossy(&units));
+        }
+    }
+}

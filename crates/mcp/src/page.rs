@@ -1,0 +1,82 @@
+//! One page of a list that a server gives: tools, resources, prompts. Every entry is read by itself, so that one that
+//! cannot be read does not hide the others.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::ShapeError;
+use crate::lenient::read_leniently;
+use crate::limits::TOOLS_MAX;
+
+/// Entries in their order, each with the fault that keeps it from being read.
+#[derive(Debug)]
+pub struct ListPage {
+    pub entries: Vec<Result<Value, ShapeError>>,
+    /// An empty string is a valid cursor.
+    pub next_cursor: Option<String>,
+    pub ttl_ms: Option<u64>,
+}
+
+impl ListPage {
+    /// The entries stand under `key`.
+    pub fn from_raw(raw: &RawValue, key: &'static str) -> Result<Self, ShapeError> {
+        let fields: BTreeMap<String, Box<RawValue>> = read_leniently(raw.get()).unwrap_or_default();
+        let field = |key: &str| -> Option<Value> { read_leniently(fields.get(key)?.get()).ok() };
+        let listed = fields.get(key);
+        let listed = listed.and_then(|listed| serde_json::from_str(listed.get()).ok());
+        let Some(listed): Option<Vec<&RawValue>> = listed else {
+            return Err(ShapeError::Wrong {
+                what: format!("`{key}` of the list result"),
+                wanted: "an array",
+            });
+        };
+        if listed.len() > TOOLS_MAX {
+            return Err(ShapeError::TooMany {
+                what: key,
+                limit: TOOLS_MAX,
+            });
+        }
+        let entries = listed.into_iter().map(|entry| {
+            read_leniently(entry.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
+        });
+        let next_cursor = field("nextCursor");
+        Ok(Self {
+            entries: entries.collect(),
+            next_cursor: next_cursor.and_then(|cursor| cursor.as_str().map(str::to_owned)),
+            ttl_ms: field("ttlMs").as_ref().and_then(Value::as_u64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> Result<ListPage, ShapeError> {
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        ListPage::from_raw(&raw, "prompts")
+    }
+
+    #[test]
+    fn every_entry_is_read_by_itself() {
+        let text = r#"{"_meta":{"a":1e999},"prompts":[{"name":"a"},{"n":1e999},{"d":"\ud800"},7],"nextCursor":"","ttlMs":5}"#;
+        let page = page(text).unwrap();
+        let read = page.entries.iter();
+        let read: Vec<String> = read
+            .map(|entry| entry.as_ref().map_or("-".to_owned(), Value::to_string))
+            .collect();
+        assert_eq!(read, [r#"{"name":"a"}"#, "-", "{\"d\":\"\u{fffd}\"}", "7"]);
+        assert_eq!(page.next_cursor.as_deref(), Some(""));
+        assert_eq!(page.ttl_ms, Some(5));
+    }
+
+    #[test]
+    fn a_page_without_its_list_is_refused() {
+        for text in ["[]", "7", "{}", r#"{"prompts":null}"#, r#"{"prompts":{}}"#] {
+            let fault = page(text).unwrap_err().to_string();
+            assert!(fault.contains("`prompts` of the list result"), "{fault}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::world::{Asker, ToolCall, World};
-use onecall_mcp::{CallAnswer, RpcError, code, meta, wanted_pages};
+use onecall_mcp::{CallAnswer, RpcError, ShapeError, code, meta, read_leniently, wanted_pages};
 use serde_json::{Value, json};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -125,9 +125,13 @@ async fn put(asker: &Asker, question: Question) {
 
 fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
     match answer {
-        Ok(CallAnswer::Complete(result)) => match result.parse() {
-            Ok(output) => Outcome::Returned(Arc::new(Value::Object(output.into_object()))),
-            Err(error) => definite(Code::TransportProtocol, error.to_string()),
+        // The tool has acted: a result with half a character in it must not look like a call to make again.
+        Ok(CallAnswer::Complete(result)) => match read_leniently(result.raw().get()) {
+            Ok(output) => Outcome::Returned(Arc::new(Value::Object(output))),
+            Err(error) => {
+                let fault = ShapeError::NotJson(error.to_string());
+                definite(Code::TransportProtocol, fault.to_string())
+            }
         },
         Ok(CallAnswer::InputRequired(asked)) => Outcome::Asks(Arc::new(Inquiry {
             requests: asked.requests,
@@ -214,6 +218,17 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::value::RawValue;
+
+    #[test]
+    fn a_result_with_half_a_character_is_a_result() {
+        let text = r#"{"content":[{"type":"text","text":"a \ud800 b"}]}"#;
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let Outcome::Returned(result) = outcome(Ok(CallAnswer::from_raw(raw).unwrap())) else {
+            panic!("the call is not answered")
+        };
+        assert_eq!(result["content"][0]["text"], "a \u{fffd} b");
+    }
 
     #[test]
     fn what_was_sent_and_not_answered_is_unknown() {

@@ -3,16 +3,15 @@
 use crate::runtime::Runtime;
 use crate::world::chain;
 use onecall_backends::{Call, CallError};
-use onecall_mcp::CallAnswer;
+use onecall_mcp::{CallAnswer, CallResult};
 use onecall_workflow::catalog::Resolution;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// What a raw call came to.
 #[derive(Debug)]
 pub enum RawReply {
     /// The result as the backend wrote it.
-    Result(Box<RawValue>),
+    Result(CallResult),
     /// No backend has a tool of this name.
     Unknown,
     Failed {
@@ -39,7 +38,7 @@ impl Runtime {
         };
         let call = Call::new(tool.original.clone(), arguments);
         match content.backends.call(&tool.backend, call).await {
-            Ok(CallAnswer::Complete(result)) => RawReply::Result(result.raw().to_owned()),
+            Ok(CallAnswer::Complete(result)) => RawReply::Result(result),
             Ok(CallAnswer::InputRequired(_) | CallAnswer::Task(_)) => RawReply::Failed {
                 message: "the tool asks a question or answers with a task; call it in a workflow"
                     .to_owned(),

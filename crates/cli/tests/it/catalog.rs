@@ -1,7 +1,7 @@
 //! `backends`, `lock`, `tools URL` and `call --raw` with the real binary over the demo backend.
 
 use crate::support::{PATIENCE, Running, onecall, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const WORKFLOW: &str = r"
@@ -188,6 +188,45 @@ fn a_raw_call_shows_the_result_as_received_and_how_to_read_it() {
     );
     let unknown = run(home.path(), &["call", text(&path), "greet", "--raw"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
+}
+
+/// A server of the handshake whose only tool `t` answers with this.
+fn answering(home: &Path, result: &str) -> PathBuf {
+    let script = format!(
+        r#"
+        answer() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
+        while read -r line; do
+            id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            case $line in
+            *'"server/discover"'*) answer '"error":{{"code":-32601,"message":"no"}}' ;;
+            *'"initialize"'*) answer '"result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}}}}}}' ;;
+            *'"tools/list"'*) answer '"result":{{"tools":[{{"name":"t"}}]}}' ;;
+            *'"tools/call"'*) answer '"result":{result}' ;;
+            esac
+        done
+        "#
+    );
+    let servers = json!({ "mcpServers": { "s": { "command": "sh", "args": ["-c", script] } } });
+    let path = home.join("mcp.json");
+    std::fs::write(&path, servers.to_string()).unwrap();
+    path
+}
+
+#[test]
+fn a_raw_call_of_a_tool_that_failed_says_so_whatever_its_result_holds() {
+    let home = tempfile::tempdir().unwrap();
+    let call = |result: &str| {
+        let path = answering(home.path(), result);
+        let shown = run(home.path(), &["call", text(&path), "s.t", "--raw"]);
+        assert_eq!(shown.code, Some(1), "{shown:?}");
+        assert!(shown.out.starts_with(result), "{shown:?}");
+        shown.out
+    };
+    let half = call(r#"{"isError":true,"content":[{"type":"text","text":"a \ud800 b"}]}"#);
+    let leaf = "{{ .steps.STEP.output.text }}";
+    assert!(half.contains(leaf), "{half}");
+    let unreadable = call(r#"{"isError":true,"content":[],"n":1e999}"#);
+    assert_eq!(unreadable.lines().count(), 1, "{unreadable}");
 }
 
 /// What `--raw` prints of a leaf: the template, the expression of workflow files, the value.

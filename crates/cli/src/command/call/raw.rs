@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::limits::{LEAVES_MAX, SHOWN_CHARS_MAX};
 use crate::print;
-use onecall_mcp::CallOutput;
+use onecall_mcp::{CallOutput, CallResult, read_leniently};
 use onecall_runtime::publish::Target;
 use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
@@ -20,8 +20,8 @@ pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyh
     } else {
         runtime.call_raw(tool, arguments).await
     };
-    let raw = match reply {
-        RawReply::Result(raw) => raw,
+    let result = match reply {
+        RawReply::Result(result) => result,
         RawReply::Unknown => {
             print::err(format!("error: no backend has the tool `{tool}`"));
             print::err(
@@ -42,19 +42,22 @@ pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyh
             return Ok(exit);
         }
     };
-    print::out(raw.get());
-    let Ok(Value::Object(object)) = serde_json::from_str(raw.get()) else {
-        return Ok(Exit::Ok);
-    };
-    let output = CallOutput::from_object(object);
-    for line in lines(&output) {
+    print::out(result.raw().get());
+    for line in below(&result) {
         print::out(line);
     }
-    Ok(if output.is_error() {
+    Ok(if result.is_error() {
         Exit::Failed
     } else {
         Exit::Ok
     })
+}
+
+/// What stands below a result; nothing where it cannot be read.
+fn below(result: &CallResult) -> Vec<String> {
+    let object = read_leniently(result.raw().get());
+    let output = object.map(CallOutput::from_object);
+    output.map(|output| lines(&output)).unwrap_or_default()
 }
 
 /// One line for each leaf that a step can read.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use onecall_mcp::limits::TOOL_NAME_MAX;
 use onecall_mcp::{Tool, is_tool_name};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::name::{BackendName, ToolName};
@@ -11,6 +12,7 @@ use onecall_workflow::workflow::Annotations;
 use serde_json::{Map, Value, json};
 
 use crate::conflict::{self, Candidate};
+use crate::tool_list::shown;
 
 mod offers;
 
@@ -153,6 +155,18 @@ pub enum Notice {
     NoSuchTool { backend: BackendName, tool: String },
     #[error("backend `{backend}` has no tool `{tool}`, which its filter names")]
     FilterMatchesNothing { backend: BackendName, tool: String },
+    #[error(
+        "tool `{}` of backend `{backend}` is not listed: `{}` is no name of a tool, which has letters, digits and `_-.`, at most {TOOL_NAME_MAX}; workflows call it as `{backend}.{}`",
+        shown(original),
+        shown(name),
+        shown(original)
+    )]
+    UnfitName {
+        backend: BackendName,
+        original: String,
+        /// With its prefix.
+        name: String,
+    },
 }
 
 impl Notice {
@@ -160,9 +174,21 @@ impl Notice {
     pub fn is_error(&self) -> bool {
         match self {
             Self::Unresolved { .. } => true,
-            Self::LostName { .. } | Self::NoSuchTool { .. } | Self::FilterMatchesNothing { .. } => {
-                false
-            }
+            Self::LostName { .. }
+            | Self::NoSuchTool { .. }
+            | Self::FilterMatchesNothing { .. }
+            | Self::UnfitName { .. } => false,
+        }
+    }
+
+    /// Told with the list of the backend already: the name is unfit as the backend gives it.
+    pub fn is_remarked(&self) -> bool {
+        match self {
+            Self::UnfitName { original, .. } => !is_tool_name(original),
+            Self::LostName { .. }
+            | Self::Unresolved { .. }
+            | Self::NoSuchTool { .. }
+            | Self::FilterMatchesNothing { .. } => false,
         }
     }
 }
@@ -184,6 +210,7 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
     let (candidates, tools): (Vec<Candidate>, Vec<Tool>) = candidates.into_iter().unzip();
     let (names, conflicts) = conflict::resolve(&candidates, &options.strategy, Thing::Tool);
     notices.extend(conflicts);
+    notices.extend(unfit(&candidates, &names, options));
     let named = candidates.into_iter().zip(tools).zip(names);
     let tools = named.map(|((candidate, tool), name)| {
         let fits = is_tool_name(name.as_ref().unwrap_or(&candidate.name));
@@ -215,6 +242,24 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
             .collect(),
     };
     (catalog, notices)
+}
+
+/// Names that would be listed if clients took them.
+fn unfit(
+    candidates: &[Candidate],
+    names: &[Option<String>],
+    options: &CatalogOptions,
+) -> Vec<Notice> {
+    let named = candidates.iter().zip(names);
+    let unfit = named.filter_map(|(candidate, name)| {
+        let name = name.as_ref().filter(|name| !is_tool_name(name))?;
+        is_listed(candidate, options).then(|| Notice::UnfitName {
+            backend: candidate.backend.clone(),
+            original: candidate.original.clone(),
+            name: name.clone(),
+        })
+    });
+    unfit.collect()
 }
 
 fn overridden(list: &Listed, rule: Option<&ToolRule>) -> Vec<(Candidate, Tool)> {

@@ -120,7 +120,8 @@ fn leave_out(list: &mut ToolList) {
     });
 }
 
-fn shown(name: &str) -> String {
+/// A name as far as a line has room for it.
+pub(crate) fn shown(name: &str) -> String {
     let mut shown: String = name.chars().take(SHOWN_NAME_CHARS_MAX).collect();
     if shown.len() < name.len() {
         shown.push('…');

@@ -13,6 +13,7 @@ mod limits;
 mod mcp_servers;
 mod onecall;
 mod portability;
+mod prefix;
 pub mod reach;
 mod read;
 mod resources;

@@ -4,6 +4,7 @@ use crate::access;
 use crate::backend::Reader;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
+use crate::prefix;
 use crate::reach::Reach;
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
@@ -450,6 +451,7 @@ impl Merged {
         for server in &servers {
             check_backends(&server.backends, diagnostics);
             check_exchanges(server, diagnostics);
+            prefix::check_backends(server, diagnostics);
             if self.durability == Some(Durability::None) {
                 check_questions(server, diagnostics);
             }

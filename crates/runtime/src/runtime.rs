@@ -427,7 +427,7 @@ fn catalog(content: &Content) -> Catalog {
 
 fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {
     let (catalog, notices) = onecall_backends::merge(lists, options);
-    for notice in notices {
+    for notice in notices.iter().filter(|notice| !notice.is_remarked()) {
         tracing::warn!("{notice}");
     }
     catalog

@@ -140,6 +140,36 @@ fn priority_gives_a_clashing_name_to_the_first_in_order() {
 }
 
 #[test]
+fn a_prefix_that_makes_names_unfit_is_told() {
+    let odd: &[(&str, &[&str])] = &[("github.com/x/y", &["list"]), ("jira", &["a b", "get"])];
+    let (catalog, notices) = merge(&lists(odd), &CatalogOptions::default());
+    let all = [
+        "(-)=github.com/x/y.list",
+        "(-)=jira.a b",
+        "jira_get=jira.get",
+    ];
+    assert_eq!(shown(&catalog), all);
+    let told: Vec<(String, bool)> = notices
+        .iter()
+        .map(|notice| (notice.to_string(), notice.is_remarked()))
+        .collect();
+    let prefix = "tool `list` of backend `github.com/x/y` is not listed: `github.com/x/y_list` is no name of a tool, which has letters, digits and `_-.`, at most 128; workflows call it as `github.com/x/y.list`";
+    assert_eq!(told[0], (prefix.to_owned(), false));
+    assert!(told[1].0.starts_with("tool `a b` of backend `jira`"));
+    assert!(told[1].1, "the list of the backend tells it");
+    assert_eq!(told.len(), 2);
+    // What would not be listed anyway needs no name.
+    let hidden = CatalogOptions {
+        exclude_all: true,
+        ..CatalogOptions::default()
+    };
+    assert_eq!(merge(&lists(odd), &hidden).1, []);
+    // Bare names are none of the backend's.
+    let (_, notices) = merge(&lists(odd), &with(Strategy::Priority { order: Vec::new() }));
+    assert!(notices.iter().all(Notice::is_remarked), "{notices:?}");
+}
+
+#[test]
 fn a_name_that_clients_refuse_is_not_published_unless_it_is_overridden() {
     let long = "x".repeat(200);
     let odd: &[(&str, &[&str])] = &[("gh", &["a b", "ok", &long])];

@@ -1,6 +1,7 @@
 //! How the tools of several backends become one list.
 
 use super::{Context, read_reference};
+use crate::prefix;
 use crate::settings::{Aggregation, Strategy, ToolOverride, ToolRule, Visibility};
 use onecall_dialects::toolhive::read_annotations;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, Text, codes};
@@ -53,7 +54,12 @@ pub(super) fn read(
             }
             Strategy::Manual
         }
-        _ => format.map_or_else(Strategy::default, |format| Strategy::Prefix { format }),
+        _ => format.map_or_else(Strategy::default, |format| {
+            prefix::check_format(format, diagnostics);
+            Strategy::Prefix {
+                format: format.to_string(),
+            }
+        }),
     };
     Aggregation {
         strategy,
@@ -66,17 +72,17 @@ pub(super) fn read(
     }
 }
 
-fn read_config(
-    mut fields: Fields<'_>,
+fn read_config<'n>(
+    mut fields: Fields<'n>,
     names: &mut Vec<Text>,
     diagnostics: &mut Diagnostics,
-) -> (Option<String>, Vec<BackendName>) {
+) -> (Option<&'n Text>, Vec<BackendName>) {
     let format = fields.optional_string("prefixFormat", diagnostics);
     let order = fields.string_sequence("priorityOrder", diagnostics);
     fields.finish(diagnostics);
     names.extend(order.iter().copied().cloned());
     let order = order.iter().map(|name| BackendName::from(name.as_str()));
-    (format.map(ToString::to_string), order.collect())
+    (format, order.collect())
 }
 
 fn read_rule(node: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Option<ToolRule> {

@@ -415,3 +415,35 @@ fn every_fault_of_a_schema_is_told() {
         );
     }
 }
+
+#[test]
+fn a_prefix_that_no_name_can_have_is_told_where_it_stands() {
+    let desktop = |name: &str| format!(r#"{{"mcpServers": {{"{name}": {{"command": "c"}}}}}}"#);
+    let codes = |name: &str, config: &str| {
+        let mcp = desktop(name);
+        load(&[("mcp.json", &mcp), ("d.yaml", config)]).codes()
+    };
+    let prefix = |format: &str| {
+        format!(
+            "name: d\naggregation: {{conflictResolution: prefix, conflictResolutionConfig: {{prefixFormat: \"{format}\"}}}}\n"
+        )
+    };
+    let plain = "name: d\ncompositeTools: []\n";
+    let (odd, long) = ("github.com/x/y", "x".repeat(128));
+    assert_eq!(codes(odd, plain), ["WF614"]);
+    assert_eq!(codes(&long, plain), ["WF614"]);
+    assert_eq!(codes("github.com-x-y", plain), [""; 0]);
+    // One cause is told once.
+    assert_eq!(codes(odd, &prefix("{workload}/")), ["WF614"]);
+    assert_eq!(codes("gh", &prefix("{backend}_")), ["WF614"]);
+    assert_eq!(codes(odd, &prefix("all.")), [""; 0]);
+    // Where no tool is listed, no name is needed.
+    let hidden = "name: d\naggregation: {excludeAllTools: true}\n";
+    assert_eq!(codes(odd, hidden), [""; 0]);
+    let rule =
+        format!("name: d\naggregation: {{tools: [{{workload: {odd}, excludeAll: true}}]}}\n");
+    assert_eq!(codes(odd, &rule), [""; 0]);
+    assert_eq!(codes(odd, "backends: {}\nexpose: workflows\n"), [""; 0]);
+    let bare = "name: d\naggregation: {conflictResolution: priority, conflictResolutionConfig: {priorityOrder: [gh]}}\n";
+    assert_eq!(codes("gh", bare), [""; 0]);
+}

@@ -112,6 +112,7 @@ super::codes! {
     UNKNOWN_KIND = "WF611", "unknown kind of resource", "A resource is of a kind that is not read.";
     UNKNOWN_BACKEND = "WF612", "unknown backend", "A key refers to a backend that is not configured.";
     AGGREGATION = "WF613", "aggregation is incomplete", "The way names of tools are made unique lacks what it needs.";
+    UNFIT_PREFIX = "WF614", "prefix that no name can have", "Every name of a backend's tools would be one that clients refuse.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
     NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
 }

@@ -16,6 +16,7 @@ mod limits;
 mod log;
 mod merge;
 pub mod nodes;
+mod notices;
 pub mod offers;
 mod plans;
 pub mod preview;

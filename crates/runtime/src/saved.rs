@@ -2,10 +2,12 @@
 //! `onecall check --tools`.
 
 use crate::merge;
+use crate::notices;
 use crate::runtime::Runtime;
 use onecall_backends::{BackendName, BackendState, ToolLists};
 use onecall_config::settings::Server;
 use onecall_mcp::{Tool, ToolPage};
+use onecall_source::Diagnostics;
 use onecall_workflow::catalog::Catalog;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -88,8 +90,9 @@ impl SavedTools {
             .collect()
     }
 
-    /// The catalog that a server would have with these tools. One without backends is given all of theirs.
-    pub fn catalog(&self, server: &Server) -> Catalog {
+    /// The catalog that a server would have with these tools, and what is odd about their names. A server without
+    /// backends is given all of theirs.
+    pub fn catalog(&self, server: &Server) -> (Catalog, Diagnostics) {
         let own = server.backends.iter().map(|backend| &backend.name);
         let mut names: Vec<BackendName> = own.cloned().collect();
         if names.is_empty() {
@@ -99,6 +102,10 @@ impl SavedTools {
             version: 0,
             lists: self.lists.clone(),
         };
-        merge::merge(&names, &lists, &merge::options(&server.aggregation)).0
+        let options = merge::options(&server.aggregation);
+        let (catalog, notices) = merge::merge(&names, &lists, &options);
+        let notices = notices.iter();
+        let odd = notices.map(|notice| notices::diagnostic(notice, server, &lists));
+        (catalog, odd.collect())
     }
 }

@@ -83,7 +83,8 @@ fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>) -> Diagnostics
         if saved.is_none() && server.backends.is_empty() {
             continue;
         }
-        let catalog = saved.unwrap_or(&none).catalog(server);
+        let (catalog, odd) = saved.unwrap_or(&none).catalog(server);
+        unfit.append(odd);
         // What no server publishes stands beside them, and is held against the backends of the first.
         let is_first = index == 0;
         let beside = settings.beside().filter(|_| is_first);
@@ -131,7 +132,8 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
 fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
     let servers = loaded.settings.servers.iter();
     for server in servers.filter(|server| !server.workflows.is_empty()) {
-        let catalog = saved.map(|saved| saved.catalog(server)).unwrap_or_default();
+        let catalog = saved.map(|saved| saved.catalog(server).0);
+        let catalog = catalog.unwrap_or_default();
         let cost = list_cost(server, &catalog);
         let (tools, tokens) = (
             print::counted(cost.tools, "tool"),

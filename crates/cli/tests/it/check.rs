@@ -34,6 +34,53 @@ fn tools_are_saved_and_checked_against() {
 }
 
 #[test]
+fn what_is_odd_about_the_names_of_tools_is_told_with_the_saved_tools() {
+    let home = tempfile::tempdir().unwrap();
+    let (file, tools) = (home.path().join("f.yaml"), home.path().join("tools.json"));
+    let (file, tools) = (file.to_str().unwrap(), tools.to_str().unwrap());
+    let names = r#"{"gh":{"tools":[{"name":"get"},{"name":"search"},{"name":"a b"}]},"jira":{"tools":[{"name":"search"}]}}"#;
+    std::fs::write(tools, names).unwrap();
+    let check = |aggregation: &str| {
+        let backends = r#"[{name: gh, url: "http://h/mcp"}, {name: jira, url: "http://j/mcp"}]"#;
+        let text = format!("name: d\nbackends: {backends}\naggregation: {{{aggregation}}}\n");
+        std::fs::write(file, text).unwrap();
+        let ran = run(home.path(), &["check", file, "--tools", tools, "--json"]);
+        let all = ran.json();
+        let all = all.as_array().unwrap().iter().map(|fault| {
+            assert_eq!(fault["code"], "WF312", "{fault}");
+            format!("{}: {}", fault["severity"], fault["message"]).replace('"', "")
+        });
+        (all.collect::<Vec<String>>(), ran.code)
+    };
+    let (told, code) = check(
+        "conflictResolution: manual, tools: [{workload: gh, filter: [get, gone, search], overrides: {gat: {name: have}}}]",
+    );
+    let wanted = [
+        "error: backends `gh`, `jira` all have a tool `search`; give all but one another name by an override",
+        "warning: backend `gh` has no tool `gat`, which an override names",
+        "warning: backend `gh` has no tool `gone`, which its filter names",
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(code, Some(1));
+    let (told, code) = check(
+        "conflictResolution: priority, conflictResolutionConfig: {priorityOrder: [gh]}, tools: [{workload: gh, filter: [search]}]",
+    );
+    assert_eq!(
+        told,
+        [
+            "note: tool `search` of backend `jira` has lost its name `search` to backend `gh`; call it as `jira.search`"
+        ]
+    );
+    assert_eq!(code, Some(0));
+    let (told, code) = check("conflictResolution: prefix");
+    assert!(
+        told.len() == 1 && told[0].starts_with("warning: tool `a b` of backend `gh` is not listed"),
+        "{told:?}"
+    );
+    assert_eq!(code, Some(0));
+}
+
+#[test]
 fn a_tool_that_no_backend_can_have_is_told_without_a_list_of_tools() {
     let home = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string("../../examples/hello/hello.yaml").unwrap();

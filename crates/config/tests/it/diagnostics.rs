@@ -11,9 +11,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Codes without a file of this kind, with the reason.
-const ELSEWHERE: [(&str, &str); 2] = [
+const ELSEWHERE: [(&str, &str); 3] = [
     ("WF310", "needs a lock file, tested in `workflow` and `cli`"),
     ("WF311", "raised for the lock file, tested in `cli`"),
+    (
+        "WF312",
+        "needs saved tools of two backends, tested in `cli`",
+    ),
 ];
 
 fn folder() -> PathBuf {

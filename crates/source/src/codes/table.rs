@@ -76,6 +76,7 @@ super::codes! {
     NAME_TAKEN = "WF309", "name is taken by a tool", "A workflow has the name of a backend's tool, and is withheld.";
     TOOL_CHANGED = "WF310", "tool is not as it was locked", "A step calls a tool that has changed since the lock file was written, or is not in it.";
     LOCK_UNREADABLE = "WF311", "lock file cannot be read", "The lock file beside the files is not one that this version can read.";
+    NAMES_UNSETTLED = "WF312", "tools are not named as configured", "The tools of the backends do not fit what the configuration says of their names.";
 
     // `WF4xx`: questions to people, and output.
     OUTPUT_SHAPE = "WF401", "output property without one source", "An output property needs either a value or properties.";

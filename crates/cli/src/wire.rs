@@ -132,6 +132,9 @@ pub(crate) fn understand_in(
     };
     let (mut settings, faults) =
         onecall_config::survey(&collected.sources, &collected.inputs, &options);
+    for server in &mut settings.servers {
+        server.home = Some(collected.home.display().to_string());
+    }
     // A file that could not be read may have given backends.
     settings.lacks_backends |= diagnostics.has_errors();
     diagnostics.append(faults);

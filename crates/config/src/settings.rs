@@ -123,6 +123,9 @@ impl Limits {
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     pub name: String,
+    /// The folder that its files stand in, where they were read from one: servers of other folders are others, though
+    /// they may start the same programs.
+    pub home: Option<String>,
     pub backends: Vec<Backend>,
     pub workflows: Vec<Workflow>,
     /// Workflows with faults, for the checks alone.

@@ -21,10 +21,12 @@ struct Identity {
 }
 
 impl Identities {
-    pub(crate) fn of(backends: &[Backend]) -> Self {
+    /// `home`: the folder of the files that say so. The same words mean another program, and other credentials, in
+    /// another folder.
+    pub(crate) fn of(backends: &[Backend], home: Option<&str>) -> Self {
         let entries = backends.iter().map(|backend| {
             let own = Identity {
-                stored: text(&backend.transport),
+                stored: text(&backend.transport, home),
                 former: former(&backend.transport),
             };
             (backend.name.clone(), own)
@@ -78,13 +80,19 @@ fn former(transport: &Transport) -> String {
 
 /// What a person can tell a backend by, and a hash of all that it is reached with: arguments, paths and queries are
 /// where keys stand, from the environment or as written, and the store is no place for them.
-fn text(transport: &Transport) -> String {
+fn text(transport: &Transport, home: Option<&str>) -> String {
     let shown = match transport {
         Transport::Stdio { command, .. } => format!("stdio {command}"),
         Transport::StreamableHttp { url, .. } => format!("http {}", origin(url)),
         Transport::Sse { url, .. } => format!("sse {}", origin(url)),
     };
-    format!("{shown} #{}", hash_text(&former(transport)))
+    match home {
+        None => format!("{shown} #{}", hash_text(&former(transport))),
+        Some(home) => {
+            let whole = format!("{}\n{home}", former(transport));
+            format!("{shown} of {home} #{}", hash_text(&whole))
+        }
+    }
 }
 
 /// Scheme, host and port of a URL.
@@ -133,19 +141,31 @@ mod tests {
     use std::sync::Arc;
 
     fn http(url: &str) -> String {
-        text(&Transport::StreamableHttp {
-            url: url.to_owned(),
-            headers: Vec::new(),
-        })
+        let url = url.to_owned();
+        let headers = Vec::new();
+        text(&Transport::StreamableHttp { url, headers }, None)
     }
 
     fn stdio(args: &[&str]) -> String {
-        text(&Transport::Stdio {
+        stdio_of(args, None)
+    }
+
+    fn stdio_of(args: &[&str], home: Option<&str>) -> String {
+        let transport = Transport::Stdio {
             command: "npx".to_owned(),
             args: args.iter().map(|word| (*word).to_owned()).collect(),
             env: Vec::new(),
             cwd: None,
-        })
+        };
+        text(&transport, home)
+    }
+
+    #[test]
+    fn the_same_words_in_another_folder_are_another_backend() {
+        let one = stdio_of(&["server"], Some("/projects/one"));
+        assert!(one.starts_with("stdio npx of /projects/one #"), "{one}");
+        assert_eq!(one, stdio_of(&["server"], Some("/projects/one")));
+        assert_ne!(one, stdio_of(&["server"], Some("/projects/two")));
     }
 
     #[test]
@@ -154,7 +174,7 @@ mod tests {
         let headers = Vec::new();
         let transport = Transport::StreamableHttp { url, headers };
         let place = onecall_source::Place::path("", "");
-        let own = Identities::of(&[Backend::plain("b", transport, place)]);
+        let own = Identities::of(&[Backend::plain("b", transport, place)], None);
         let tool = BoundTool {
             backend: BackendName::from("b"),
             original: "t".to_owned(),

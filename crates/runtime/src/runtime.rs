@@ -103,7 +103,7 @@ pub(crate) struct Content {
 
 impl Content {
     async fn new(backends: Backends, server: settings::Server, journal: &dyn Journal) -> Self {
-        let identities = Identities::of(&server.backends);
+        let identities = Identities::of(&server.backends, server.home.as_deref());
         Self {
             backends,
             kept: kept::load(journal, &identities).await,

@@ -17,6 +17,8 @@ pub struct Collected {
     /// What was looked at, as it was then.
     pub stamp: Stamp,
     pub lock: Option<LockFile>,
+    /// The folder of the first path, whichever way it was named.
+    pub home: PathBuf,
 }
 
 /// Files and directories with what changes when they do. Taking it again is cheap.
@@ -83,6 +85,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
     let lock = lock_path(paths);
     reader.collected.stamp.add(&lock);
     reader.collected.lock = lock_file(lock)?;
+    reader.collected.home = home(paths);
     Ok(reader.collected)
 }
 
@@ -92,6 +95,20 @@ pub fn lock_path(paths: &[PathBuf]) -> PathBuf {
     let existing = places.iter().find(|path| path.is_file());
     let chosen = existing.or(places.first());
     chosen.cloned().unwrap_or_else(|| PathBuf::from(LOCK_NAME))
+}
+
+fn home(paths: &[PathBuf]) -> PathBuf {
+    let folder = match paths.first() {
+        Some(path) if path.is_dir() => path.as_path(),
+        Some(path) => path.parent().unwrap_or(Path::new("")),
+        None => Path::new(""),
+    };
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -1,7 +1,8 @@
 //! `onecall runs`: watching, carrying a run to another store, cancelling and answering.
 
-use crate::support::{Ran, asking, composite, onecall, run, serve, until};
+use crate::support::{Ran, asking, composite, onecall, run, serve, serving, until};
 use serde_json::Value;
+use std::path::Path;
 
 #[test]
 fn a_run_is_carried_to_another_store() {
@@ -231,4 +232,50 @@ fn a_beginning_that_fits_several_runs_names_them() {
     }
     let none = run(home.path(), &["runs", "show", "x"]);
     assert!(none.err.contains("no run `x`"), "{none:?}");
+}
+
+#[test]
+fn a_run_goes_on_at_a_server_of_its_own_folder_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let backends = "backends: {own: {command: onecall, args: [demo, --ledger, ledger]}}\n";
+    let folder = |name: &str, workflow: &str| {
+        let folder = home.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let file = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        file(
+            "onecall.yaml",
+            &format!("{backends}workflows: [own.workflow.yaml]\n"),
+        );
+        file("own.workflow.yaml", workflow);
+        folder
+    };
+    let pays = "workflow: pay\ndescription: pays\nsteps:\n  sure: {ask: Sure?}\n  \
+                pay: {tool: own.append, with: {text: paid}, needs: [sure]}\n";
+    let other =
+        "workflow: other\ndescription: other\nsteps:\n  add: {tool: own.add, with: {a: 1, b: 2}}\n";
+    let (one, two) = (folder("one", pays), folder("two", other));
+    let store = home.path().join("runs.db");
+    let store = store.to_str().unwrap();
+    let within = |folder: &Path, words: &[&str]| {
+        let mut command = onecall(home.path(), words);
+        command.current_dir(folder).args(["--store", store]);
+        command
+    };
+    let done = |words: &[&str]| Ran::from(within(&one, words).output().unwrap());
+    let asked = done(&["call", "onecall.yaml", "pay"]);
+    assert_eq!(asked.code, Some(5), "{asked:?}");
+    let answered = done(&["runs", "answer", "last", "sure"]);
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    // The server of the other folder starts the same program in the same words, and could have taken the run.
+    let strangers = serving(within(&two, &["serve", "onecall.yaml", "--port", "0"]));
+    let own = serving(within(&one, &["serve", ".", "--port", "0"]));
+    until("the run has ended", || {
+        let shown = done(&["runs", "show", "last", "--json"]).json();
+        (shown["summary"]["phase"] == "completed").then_some(())
+    });
+    let wrote = |folder: &Path| {
+        std::fs::read_to_string(folder.join("ledger")).is_ok_and(|text| text.contains("append"))
+    };
+    assert!(wrote(&one) && !wrote(&two));
+    drop((strangers, own));
 }

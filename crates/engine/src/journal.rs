@@ -72,6 +72,9 @@ pub trait Journal: Send + Sync + Debug {
     /// places and are given out again, to whoever comes first.
     fn give_back<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>>;
 
+    /// The commands that lie in the inbox of a run, oldest first; they stay where they are.
+    fn told<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Order>, JournalError>>;
+
     /// Keeps a small named value beside the runs, such as the last catalog of a backend.
     fn keep<'a>(
         &'a self,

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredRun, Summary,
 };
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
@@ -143,6 +143,10 @@ impl Journal for MemoryJournal {
             state.give_back(epoch, run);
             Ok(())
         })
+    }
+
+    fn told<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Order>, JournalError>> {
+        self.answer(move |state, _| Ok(state.told(run)))
     }
 
     fn keep<'a>(

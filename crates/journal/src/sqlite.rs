@@ -26,7 +26,7 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, StoredPlan, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredPlan, StoredRun, Summary,
 };
 use onecall_workflow::policy::Durability;
 use read::{Loaded, Reader};
@@ -468,6 +468,15 @@ impl Journal for SqliteJournal {
                 Ok(session.give_back(&run)?)
             }),
         )
+    }
+
+    fn told<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Vec<Order>, JournalError>> {
+        let run = run.clone();
+        Box::pin(self.read(move |reader| {
+            reader
+                .told(&run)
+                .map_err(|error| store_error("read commands of", &error))
+        }))
     }
 
     fn keep<'a>(

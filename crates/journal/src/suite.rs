@@ -103,6 +103,7 @@ against_every_store! {
     inbox::a_command_follows_the_run_to_its_owner;
     inbox::a_command_that_is_given_back_is_given_out_again_once;
     inbox::an_ended_or_unknown_run_takes_no_commands;
+    inbox::what_was_told_can_be_looked_at;
     inbox::an_inbox_has_an_end;
     lists::the_newest_comes_first;
     lists::filters_narrow_a_list;

@@ -67,6 +67,34 @@ fn a_question_outlives_the_process_that_asked_it() {
 }
 
 #[test]
+fn another_answer_is_refused_while_the_first_is_only_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let file = &composite(home.path(), &asks());
+    assert_eq!(run(home.path(), &["call", file, "ship"]).code, Some(5));
+    let answer = |word: &str| run(home.path(), &["runs", "answer", "last", "approve", word]);
+    assert_eq!(answer("ok:=true").code, Some(0));
+    for (other, how) in [
+        ("ok:=false", "with other fields"),
+        ("--decline", "(accepted"),
+    ] {
+        let other = answer(other);
+        assert_eq!(other.code, Some(1), "{other:?}");
+        assert!(other.err.contains("answered otherwise"), "{other:?}");
+        assert!(other.err.contains(how), "{other:?}");
+        assert_eq!(other.out, "", "{other:?}");
+    }
+    let same = answer("ok:=true");
+    assert_eq!(same.code, Some(0), "{same:?}");
+    let (_server, _) = serve(home.path(), &[file]);
+    let shown = until("the end of the run", || {
+        let shown: Value = run(home.path(), &["runs", "show", "last", "--json"]).json();
+        (shown["summary"]["phase"] == "completed").then_some(shown)
+    });
+    assert_eq!(shown["steps"][1]["output"]["text"], "shipped", "{shown}");
+    assert_eq!(shown["notes"], serde_json::json!([]), "none came late");
+}
+
+#[test]
 fn whoever_answers_is_told_what_came_of_it() {
     let home = tempfile::tempdir().unwrap();
     let file = &composite(home.path(), &asks());

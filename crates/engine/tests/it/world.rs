@@ -5,7 +5,7 @@ use onecall_engine::driver::Observer;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredRun, Summary,
 };
 use onecall_engine::state::State;
 use onecall_engine::world::{ToolCall, World};
@@ -193,6 +193,9 @@ impl Journal for Remembers {
     }
     fn give_back<'a>(&'a self, _: &'a RunId) -> Answer<'a, ()> {
         answer(())
+    }
+    fn told<'a>(&'a self, _: &'a RunId) -> Answer<'a, Vec<Order>> {
+        answer(Vec::new())
     }
     fn secret(&self, _: &str) -> [u8; 32] {
         [0; 32]

@@ -7,7 +7,9 @@ use crate::owner::Owner;
 use crate::record::last_time;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Append, Command, Filter, JournalError, NewRun, StoredRun, Summary};
+use onecall_engine::journal::{
+    Append, Command, Filter, JournalError, NewRun, Order, StoredRun, Summary,
+};
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -337,6 +339,12 @@ impl State {
             .iter_mut()
             .filter(|waiting| waiting.taker == Some(epoch) && waiting.command.run == *run);
         taken.for_each(|waiting| waiting.taker = None);
+    }
+
+    pub(super) fn told(&self, run: &RunId) -> Vec<Order> {
+        let waiting = self.inbox.iter();
+        let own = waiting.filter(|waiting| waiting.command.run == *run);
+        own.map(|waiting| waiting.command.what.clone()).collect()
     }
 
     pub(super) fn keep(&mut self, name: &str, value: &Value) {

@@ -6,7 +6,7 @@ use crate::record::{self, DecodeError, Hash, durability_from, phase_from};
 use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Filter, JournalError, StoredPlan, StoredRun, Summary};
+use onecall_engine::journal::{Filter, JournalError, Order, StoredPlan, StoredRun, Summary};
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -215,6 +215,22 @@ impl Reader {
                 "SELECT EXISTS (SELECT 1 FROM inbox WHERE taker IS NULL OR taker <> ?1)",
             )?
             .query_row([self.me.epoch], |row| row.get(0))
+    }
+
+    /// The commands to a run, oldest first; those of a later version are left out.
+    pub(super) fn told(&self, run: &RunId) -> rusqlite::Result<Vec<Order>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT what FROM inbox WHERE run = (SELECT number FROM runs WHERE id = ?1)
+             ORDER BY number",
+        )?;
+        let mut told = Vec::new();
+        let mut rows = statement.query([run.as_str()])?;
+        while let Some(row) = rows.next()? {
+            let text = row.get_ref(0)?.as_str().unwrap_or_default();
+            let text = record::open_text(text, self.sealer.of(run)).unwrap_or_default();
+            told.extend(serde_json::from_str::<Order>(&text).ok());
+        }
+        Ok(told)
     }
 
     pub(super) fn kept(&self, name: &str) -> rusqlite::Result<Option<String>> {

@@ -129,6 +129,23 @@ pub(super) async fn an_ended_or_unknown_run_takes_no_commands(store: &dyn Store)
     assert_eq!(refusal(one.tell(cancel("a")).await), "run `a` has ended");
 }
 
+pub(super) async fn what_was_told_can_be_looked_at(store: &dyn Store) {
+    let one = store.open(at(0));
+    for run in ["a", "b"] {
+        start(&one, run).await;
+        one.tell(answer(run, "x")).await.unwrap();
+    }
+    one.tell(cancel("a")).await.unwrap();
+    let told = [answer("a", "x").what, cancel("a").what];
+    assert_eq!(store.open(at(0)).told(&id("a")).await.unwrap(), told);
+    // Looking takes nothing, and what was taken lies there until it has had its effect.
+    assert_eq!(one.commands(at(0)).await.unwrap().len(), 3);
+    assert_eq!(one.told(&id("a")).await.unwrap(), told);
+    one.append(append("a", 1, vec![answered()])).await.unwrap();
+    assert_eq!(one.told(&id("a")).await.unwrap(), [cancel("a").what]);
+    assert_eq!(one.told(&id("unknown")).await.unwrap(), []);
+}
+
 pub(super) async fn an_inbox_has_an_end(store: &dyn Store) {
     let one = store.open(at(0));
     start(&one, "a").await;

@@ -5,7 +5,7 @@ use futures::future::BoxFuture;
 use onecall_engine::event::{AnswerAction, Event};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredRun, Summary,
 };
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
@@ -63,6 +63,9 @@ impl Journal for Failing {
     }
     fn give_back<'a>(&'a self, run: &'a RunId) -> Told<'a, ()> {
         self.store.give_back(run)
+    }
+    fn told<'a>(&'a self, run: &'a RunId) -> Told<'a, Vec<Order>> {
+        self.store.told(run)
     }
     fn secret(&self, purpose: &str) -> [u8; 32] {
         self.store.secret(purpose)

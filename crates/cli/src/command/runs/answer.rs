@@ -1,5 +1,7 @@
 //! `onecall runs answer`: answers a question, or decides about a call whose outcome is unknown, through the inbox of
-//! the run; and says what came of it where a server takes it up at once.
+//! the run; and says what came of it where a server takes it up at once. What lies in the inbox already is in `kept`.
+
+mod kept;
 
 use super::{load, open};
 use crate::args::RunsAnswerArgs;
@@ -53,17 +55,21 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
             resolution: resolution(&args)?,
         }
     } else {
-        let reply = reply(&args, name)?;
+        let round = question.map(|question| question.round);
+        let reply = reply(&args, name, round)?;
         let schema = question.and_then(|question| question.schema.as_deref());
         fitting(&reply, schema, &format!("{run} {name}"))?;
         reply
     };
-    let order = Command {
-        run: run.clone(),
-        what: what.clone(),
-    };
-    journal.tell(order).await?;
+    if !kept::is_told(&*journal, &run, &what, &args.step).await? {
+        let order = Command {
+            run: run.clone(),
+            what: what.clone(),
+        };
+        journal.tell(order).await?;
+    }
     let told = Told {
+        word: args.step.clone(),
         step: name.to_owned(),
         slot,
         what,
@@ -91,6 +97,8 @@ fn fitting(reply: &Order, schema: Option<&Value>, question: &str) -> anyhow::Res
 
 /// What a run was told, and how many events it had before.
 struct Told {
+    /// The step or the item, as the person wrote it.
+    word: String,
     step: String,
     slot: Slot,
     what: Order,
@@ -117,6 +125,8 @@ async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Resu
             bail!("run `{run}` has ended, and nothing came of the answer");
         }
         if Instant::now() >= until {
+            // Somebody else may have been faster by a moment: what was told first counts.
+            kept::is_told(journal, run, &told.what, &told.word).await?;
             let with = backends(&stored);
             let with = with.map(|backends| format!(" with its backends, {backends}"));
             print::out(format!(
@@ -147,7 +157,20 @@ fn verdict(what: &What, shown: &What, told: &Told) -> Option<anyhow::Result<()>>
         ) if *own == slot.step => Some(counts(answer, told).map_err(|how| {
             anyhow!("step `{step}` was answered otherwise{how}; this answer does not count")
         })),
-        (What::HeldResolved { slot: own, .. }, _) if own == slot => Some(Ok(())),
+        (
+            What::HeldResolved {
+                slot: own,
+                resolution,
+            },
+            _,
+        ) if own == slot => Some(match &told.what {
+            Order::Resolve {
+                resolution: told, ..
+            } if told == resolution => Ok(()),
+            _ => Err(anyhow!(
+                "step `{step}` was decided otherwise; this decision does not count"
+            )),
+        }),
         _ => None,
     }
 }
@@ -213,7 +236,7 @@ fn resolution(args: &RunsAnswerArgs) -> anyhow::Result<Resolution> {
     }
 }
 
-fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
+fn reply(args: &RunsAnswerArgs, step: &str, round: Option<u32>) -> anyhow::Result<Order> {
     let action = match (args.decline, args.cancel) {
         (true, _) => AnswerAction::Decline,
         (_, true) => AnswerAction::Cancel,
@@ -225,7 +248,7 @@ fn reply(args: &RunsAnswerArgs, step: &str) -> anyhow::Result<Order> {
     };
     Ok(Order::Answer {
         step: step.to_owned(),
-        round: None,
+        round,
         action,
         content,
     })
@@ -274,6 +297,7 @@ mod tests {
     #[test]
     fn only_the_very_answer_that_was_taken_counts() {
         let told = Told {
+            word: "ask".to_owned(),
             step: "ask".to_owned(),
             slot: Slot::of_step(0),
             what: Order::Answer {

@@ -42,7 +42,7 @@ macro_rules! codes {
                 match self { $(Self::$name => Category::$category,)* }
             }
 
-            /// Whether the same call may succeed when it is made again later.
+            /// Whether the same call may succeed when it is made again later, without doing anything twice.
             pub fn is_retryable(self) -> bool {
                 match self { $(Self::$name => $retryable,)* }
             }
@@ -117,8 +117,8 @@ codes! {
     LimitData = "limit.data", Limit, false;
     /// The call was sent and not answered; a person decides what happened.
     UnknownOutcomeHeld = "unknown_outcome.held", UnknownOutcome, false;
-    /// The call was sent and not answered, again and again.
-    UnknownOutcomeUnanswered = "unknown_outcome.unanswered", UnknownOutcome, true;
+    /// The call was sent and not answered.
+    UnknownOutcomeUnanswered = "unknown_outcome.unanswered", UnknownOutcome, false;
     /// The run goes on; fetch its result later.
     PendingRunning = "pending.running", Pending, true;
     /// The run waits for a person.
@@ -192,6 +192,9 @@ pub struct Failure {
     /// Which attempt failed, counted from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// Making the call again does no harm, whatever became of it: its tool is read-only or idempotent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
 }
 
 impl Failure {
@@ -202,6 +205,23 @@ impl Failure {
             step: None,
             item: None,
             attempt: None,
+            harmless: false,
+        }
+    }
+
+    /// A call that was sent and not answered. `harmless`: its tool is read-only or idempotent.
+    pub fn unanswered(message: impl Into<String>, harmless: bool) -> Self {
+        Self {
+            harmless,
+            ..Self::new(Code::UnknownOutcomeUnanswered, message)
+        }
+    }
+
+    /// Whether the same call may be made again: an unknown outcome only where that does no harm.
+    pub fn is_retryable(&self) -> bool {
+        match self.code {
+            Code::UnknownOutcomeUnanswered => self.harmless,
+            code => code.is_retryable(),
         }
     }
 
@@ -220,7 +240,7 @@ impl Failure {
             "message": self.message,
             "step_id": self.step,
             "attempt": self.attempt,
-            "retryable": self.code.is_retryable(),
+            "retryable": self.is_retryable(),
         })
     }
 }
@@ -233,6 +253,16 @@ mod tests {
     fn files_can_name_every_code() {
         let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(codes, onecall_workflow::policy::FAILURE_CODES);
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_tried_again_only_where_that_does_no_harm() {
+        let retryable = |failure: Failure| failure.to_json()["retryable"].clone();
+        assert_eq!(retryable(Failure::unanswered("lost", false)), false);
+        assert_eq!(retryable(Failure::unanswered("lost", true)), true);
+        let plain = Failure::new(Code::ToolError, "broken");
+        assert_eq!(retryable(plain.clone()), true);
+        assert!(!serde_json::to_string(&plain).unwrap().contains("harmless"));
     }
 
     #[test]

@@ -92,9 +92,17 @@ fn failed(state: &State, failure: &Failure, partial: &Value) -> Value {
 
 /// The result of a call that never became a run.
 pub fn refused(code: Code, message: impl Into<String>, declares_output: bool) -> Value {
-    let failure = Failure::new(code, message);
-    let object = failure_object(&failure, None);
-    error_result(&failure, object, declares_output)
+    refusal(&Failure::new(code, message), declares_output)
+}
+
+/// The result of a call without a run that was sent and not answered. `harmless`: its tool is read-only or idempotent.
+pub fn unanswered(message: impl Into<String>, harmless: bool) -> Value {
+    refusal(&Failure::unanswered(message, harmless), false)
+}
+
+fn refusal(failure: &Failure, declares_output: bool) -> Value {
+    let object = failure_object(failure, None);
+    error_result(failure, object, declares_output)
 }
 
 /// The answer to a call whose run goes on without the caller: held, still running, or waiting for a person.

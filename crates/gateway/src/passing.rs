@@ -12,7 +12,6 @@ use crate::offers;
 use crate::pages;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
-use onecall_engine::failure::Code;
 use onecall_mcp::{Era, InputRequired, RpcError, code, meta, method};
 use onecall_runtime::calls::{Passing, Progress, Question, Reply, Request, Takes};
 use onecall_runtime::result;
@@ -383,6 +382,8 @@ async fn put(
 /// A call at its backend, and what comes from there meanwhile. Dropping it cancels the call.
 pub(crate) struct Calling {
     tool: String,
+    /// The tool is read-only or idempotent.
+    is_harmless: bool,
     reply: Pin<Box<dyn Future<Output = Reply> + Send>>,
     progress: mpsc::Receiver<Progress>,
     messages: mpsc::Receiver<Value>,
@@ -431,7 +432,10 @@ async fn call(
         return tokio::select! {
             biased;
             reply = &mut calling => came_of(&tool, reply),
-            () = caller.watch.leaving.cancelled() => left(Interrupt::Leaving, &tool),
+            () = caller.watch.leaving.cancelled() => {
+                let is_harmless = shared.runtime.is_harmless(&tool);
+                left(Interrupt::Leaving, &tool, is_harmless)
+            }
         };
     }
     let (sink, progress) = mpsc::channel(PROGRESS_AHEAD_MAX);
@@ -447,6 +451,7 @@ async fn call(
     request.passing.asker = (caller.takes != Takes::default()).then_some(asker);
     let runtime = shared.runtime.clone();
     let calling = Calling {
+        is_harmless: runtime.is_harmless(&tool),
         tool,
         reply: Box::pin(async move { runtime.call(request).await }),
         progress,
@@ -480,7 +485,9 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
                 }
             }
             reply = &mut calling.reply => break reply,
-            interrupt = caller.watch.interrupted() => return left(interrupt, &calling.tool),
+            interrupt = caller.watch.interrupted() => return {
+                left(interrupt, &calling.tool, calling.is_harmless)
+            },
         }
     };
     while let Ok(made) = calling.progress.try_recv() {
@@ -529,14 +536,14 @@ async fn tell(caller: &Caller, made: Progress) {
 }
 
 /// A call that nobody follows any more; dropping it cancels it at its backend.
-fn left(interrupt: Interrupt, tool: &str) -> Result<Came, RpcError> {
+fn left(interrupt: Interrupt, tool: &str, is_harmless: bool) -> Result<Came, RpcError> {
     match interrupt {
         Interrupt::Cancelled | Interrupt::Gone => Err(interrupted(interrupt)),
         Interrupt::Leaving => {
             let text = format!(
                 "the server is leaving and no longer waits for `{tool}`, which may have acted"
             );
-            let unknown = result::refused(Code::UnknownOutcomeUnanswered, text, false);
+            let unknown = result::unanswered(text, is_harmless);
             Ok(Came::Done(Answer::Ours(unknown)))
         }
     }

@@ -7,7 +7,7 @@ use crate::result;
 use crate::runs::{LiveRun, Seen, Standing, channels, standing_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use crate::world::{LiveWorld, chain, now};
+use crate::world::{LiveWorld, chain, code_of, now};
 use futures::FutureExt as _;
 use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
 pub use onecall_backends::{
@@ -21,7 +21,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{Arguments, CallAnswer, CallResult, InputRequired, RpcError, meta};
+use onecall_mcp::{Arguments, CallAnswer, CallResult, InputRequired, RpcError, Tool, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -225,7 +225,12 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
         Target::Backend { backend, original } => {
             let backend = BackendName::from(backend.as_str());
             let backends = backends_of(runtime, &published);
-            pass_through(&backends, &backend, original.clone(), request).await
+            let called = Called {
+                backend: &backend,
+                original: original.clone(),
+                definition: Some(&tool.definition),
+            };
+            pass_through(&backends, called, request).await
         }
         Target::Workflow(workflow) => {
             let ready = ready(runtime, &published, &tool.name);
@@ -252,8 +257,31 @@ fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
 /// Calls a tool of a backend by the backend's own name for it, listed or not.
 pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Request) -> Reply {
     let backends = runtime.content().backends.clone();
-    let original = request.tool.clone();
-    pass_through(&backends, &BackendName::from(backend), original, request).await
+    let backend = BackendName::from(backend);
+    let catalog = runtime.catalog();
+    let mut tools = catalog.tools.iter();
+    let known = tools.find(|tool| tool.backend == backend && tool.original == request.tool);
+    let called = Called {
+        backend: &backend,
+        original: request.tool.clone(),
+        definition: known.map(|tool| &tool.tool),
+    };
+    pass_through(&backends, called, request).await
+}
+
+/// Whether a call of this tool may be made again whatever became of it. What is not known to be harmless is not.
+pub(crate) fn is_harmless(runtime: &Runtime, tool: &str) -> bool {
+    let published = runtime.inner.published.borrow();
+    let tool = published.find(tool);
+    tool.is_some_and(|tool| tool.definition.hints().may_repeat())
+}
+
+/// A tool of a backend, by the backend's own name for it.
+struct Called<'a> {
+    backend: &'a BackendName,
+    original: String,
+    /// As the backend lists it, where it is known.
+    definition: Option<&'a Tool>,
 }
 
 /// The connections that a tool was published with.
@@ -262,14 +290,9 @@ fn backends_of(runtime: &Runtime, published: &Published) -> Backends {
     own.unwrap_or_else(|| runtime.content().backends.clone())
 }
 
-async fn pass_through(
-    backends: &Backends,
-    backend: &BackendName,
-    original: String,
-    mut request: Request,
-) -> Reply {
+async fn pass_through(backends: &Backends, called: Called<'_>, mut request: Request) -> Reply {
     let trace = Trace::take(&mut request.meta);
-    let mut call = Call::new(original, request.arguments);
+    let mut call = Call::new(called.original, request.arguments);
     call.meta = request.meta;
     call.caller = request.client.as_deref().map(caller_id);
     call.token = request.token;
@@ -286,14 +309,22 @@ async fn pass_through(
         call.meta
             .insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
     }
-    match backends.call(backend, call).await {
+    match backends.call(called.backend, call).await {
         Ok(CallAnswer::Complete(result)) => Reply::Passed(result),
         Ok(CallAnswer::InputRequired(asked)) => Reply::Asks(asked),
         Ok(CallAnswer::Task(_)) => {
             refuse(Code::TransportProtocol, "the backend left a task behind")
         }
         Err(CallError::Rpc { error, .. }) => Reply::Rpc(*error),
-        Err(error) => refuse(crate::world::code_of(&error), &chain(&error)),
+        Err(error) => match (code_of(&error), chain(&error)) {
+            (Code::UnknownOutcomeUnanswered, text) => {
+                let is_harmless = called
+                    .definition
+                    .is_some_and(|tool| tool.hints().may_repeat());
+                Reply::Result(Arc::new(result::unanswered(text, is_harmless)))
+            }
+            (code, text) => refuse(code, &text),
+        },
     }
 }
 

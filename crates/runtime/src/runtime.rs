@@ -413,6 +413,11 @@ impl Runtime {
         calls::call(self, request).await
     }
 
+    /// Whether a call of this tool may be made again whatever became of it: the tool is read-only or idempotent.
+    pub fn is_harmless(&self, tool: &str) -> bool {
+        calls::is_harmless(self, tool)
+    }
+
     /// Calls a tool of this backend by the backend's own name for it, listed or not.
     pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
         calls::call_backend(self, backend, request).await

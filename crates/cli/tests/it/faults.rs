@@ -1,9 +1,10 @@
 //! Faults of whole processes: the gateway is told to leave, is killed, or its client goes, in the middle of runs.
 
 use crate::http::{self, Answer, Session};
-use crate::support::{asking, composite, run, serve, until};
+use crate::support::{Ran, asking, composite, onecall, run, serve, until};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the backend did, one line a call that took effect.
@@ -182,11 +183,35 @@ fn a_run_that_is_not_stored_is_not_said_to_go_on_without_its_server() {
         let answer = http::read(sent).unwrap().message();
         let failure = &answer["result"]["_meta"]["dev.onecall/error"];
         assert_eq!(failure["code"], "unknown_outcome.unanswered", "{answer}");
+        assert_eq!(failure["retryable"], false, "{answer}");
         let text = failure["message"].as_str().unwrap();
         assert!(text.contains("ends with it"), "{text}");
         assert!(!text.contains("workflow_result"), "{text}");
         assert_eq!(server.wait(), Some(0));
     }
+}
+
+/// Whoever is told that trying again is worth it tries again, and pays twice.
+#[test]
+fn a_caller_of_a_killed_server_is_not_told_to_try_again() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let file = slow(home, 60_000);
+    let (mut server, url) = serve(home, &[&file]);
+    let call = onecall(home, &["call", &url, "slow", "key=a"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("the run", || (!runs(home).is_empty()).then_some(()));
+    server.kill();
+    let told = Ran::from(call.wait_with_output().unwrap());
+    assert_eq!(told.code, Some(1), "{told:?}");
+    let failure = told.json();
+    assert_eq!(failure["code"], "unknown_outcome.unanswered", "{told:?}");
+    assert_eq!(failure["retryable"], false, "{told:?}");
+    let help = "onecall runs list --state running --state held";
+    assert!(told.err.contains(help), "{told:?}");
 }
 
 fn asks() -> String {

@@ -49,7 +49,7 @@ impl Decider<'_> {
     }
 
     fn repeat_or_hold(&mut self, slot: Slot, reason: String, message: String, may_go_on: bool) {
-        let failure = Failure::new(Code::UnknownOutcomeUnanswered, message);
+        let failure = Failure::unanswered(message, self.is_harmless(slot));
         match self.repetition(slot) {
             Repetition::Never => self.emit(What::Held { slot, reason }),
             Repetition::Free if may_go_on => self.repeat_later(slot, failure),
@@ -60,20 +60,25 @@ impl Decider<'_> {
     fn repetition(&self, slot: Slot) -> Repetition {
         let plan = Arc::clone(&self.state.plan);
         let own = Self::governing(&plan, slot);
-        let lost = Failure::new(Code::UnknownOutcomeUnanswered, String::new());
+        let lost = Failure::unanswered(String::new(), false);
         if let Some(retry) = &own.on_error.retry
             && is_retried(retry, &lost)
         {
             return Repetition::Retried;
         }
-        let tool = plan.tool(slot.step as usize);
-        let is_harmless = own.call().is_some_and(|call| call.idempotent)
-            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No);
-        if is_harmless {
+        if self.is_harmless(slot) {
             Repetition::Free
         } else {
             Repetition::Never
         }
+    }
+
+    /// Whether the call may be made again whatever became of it.
+    fn is_harmless(&self, slot: Slot) -> bool {
+        let own = Self::governing(&self.state.plan, slot);
+        let tool = self.state.plan.tool(slot.step as usize);
+        own.call().is_some_and(|call| call.idempotent)
+            || tool.is_some_and(|tool| tool.repeatable != Repeatable::No)
     }
 
     /// A call whose answer kills the process would be repeated for ever; after a while a person decides.

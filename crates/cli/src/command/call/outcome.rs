@@ -50,6 +50,13 @@ pub(super) fn running(result: &Value) -> Option<&str> {
         .flatten()
 }
 
+/// The call was sent and not answered, and making it again may do everything twice.
+pub(super) fn may_have_acted(result: &Value) -> bool {
+    let failure = failure(result);
+    category(failure) == Some("unknown_outcome")
+        && failure.is_some_and(|failure| failure["retryable"] != Value::Bool(true))
+}
+
 /// Whether a tool result says that it failed.
 pub(super) fn is_error(result: &Value) -> bool {
     result.get("isError") == Some(&Value::Bool(true))

@@ -2,7 +2,7 @@
 //! here its progress is shown and its questions are asked.
 
 use super::given::Given;
-use super::outcome::running;
+use super::outcome::{may_have_acted, running};
 use super::pass::{self, Passed, Terms};
 use super::raw;
 use crate::args::CallArgs;
@@ -20,6 +20,10 @@ use std::time::Duration;
 
 /// What the server puts before the names of workflows.
 const PREFIXES: [&str; 2] = ["workflow:", "workflow_"];
+
+/// What to do after a call that was not answered.
+const RUN_MAY_BE_THERE: &str = "its run may still be there, and goes on or is held once its server is up again; \
+     where the server keeps its store, look with `onecall runs list --state running --state held` before you call again";
 
 pub(super) async fn run(
     args: &CallArgs,
@@ -116,6 +120,8 @@ impl Elsewhere<'_> {
             return Ok(super::unknown(self.runtime, self.published, &tool));
         }
         let help = match &reply {
+            // The connection broke. What the server itself says of a run comes as `Passed`.
+            Reply::Result(result) if may_have_acted(result) => Some(RUN_MAY_BE_THERE.to_owned()),
             Reply::Result(result) => self.token.help(&result.to_string()),
             Reply::Rpc(error) => self.token.help(&error.message),
             _ => None,

@@ -12,6 +12,7 @@ mod input;
 mod limits;
 mod logging;
 mod names;
+mod needs;
 mod own;
 mod print;
 mod progress;

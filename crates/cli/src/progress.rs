@@ -5,8 +5,7 @@ use crate::print;
 use crate::tree::Tree;
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_runtime::runs::{Seen, Standing};
-use onecall_runtime::sample::sample;
+use onecall_runtime::runs::Seen;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,28 +158,5 @@ pub(crate) fn duration(duration: Duration) -> String {
         10..120 => format!("{minutes} min"),
         120..2_880 => format!("{} h {} min", minutes / 60, minutes % 60),
         _ => format!("{} d {} h", minutes / 1_440, minutes / 60 % 24),
-    }
-}
-
-/// Says what a run waits for, and how to move it on. `store_flag`: what `onecall runs` must be told to find the run;
-/// `None` where it ends with this process.
-pub(crate) fn waiting(standing: &Standing, store_flag: Option<&str>) {
-    let run = &standing.run;
-    let help = |command: &str| match store_flag {
-        Some(flag) => print::err(format!(
-            "  = help: onecall runs answer {run} {command}{flag}"
-        )),
-        None => {
-            print::err("  = help: the run is not kept; call in a terminal, or without --ephemeral");
-        }
-    };
-    for question in &standing.questions {
-        print::err(format!("run {run} waits for a person: {}", question.text()));
-        let fields = sample(question.schema.as_deref());
-        help(&format!("{}{fields}", question.step));
-    }
-    for reason in &standing.held {
-        print::err(format!("run {run} is held: {reason}"));
-        help("STEP --retry");
     }
 }

@@ -369,6 +369,12 @@ pub(crate) fn flag_of(store: Option<&Path>) -> Option<String> {
     Some(format!(" --store {quoted}"))
 }
 
+/// As `flag_of`, for commands that look into the store of the folder where none is named.
+pub(crate) fn flag_of_runs(store: Option<&Path>) -> Option<String> {
+    let of_folder = store.is_none().then(store_of_folder).flatten();
+    flag_of(store.or(of_folder.as_deref()))
+}
+
 /// The store that `onecall.yaml` in the current folder names, for commands that read no files.
 fn store_of_folder() -> Option<PathBuf> {
     let file = files::of_this_folder()?;

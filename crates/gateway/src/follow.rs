@@ -2,7 +2,7 @@
 
 use crate::call::Caller;
 use crate::interrupt::Interrupt;
-use crate::limits::TASK_AFTER;
+use crate::limits::{HELD_TOLD_MAX, TASK_AFTER};
 use crate::logging::Log;
 use crate::progress::Progress;
 use crate::result_tool;
@@ -202,14 +202,34 @@ fn running(shared: &Shared, follower: &Follower, terms: &Terms) -> Value {
 
 fn held(shared: &Shared, standing: &Standing, terms: &Terms) -> Value {
     let run = &standing.run;
-    let mut text = format!("run `{run}` is held: {}", standing.held.join("; "));
-    if let Some(flag) = &shared.store_flag {
-        let _ = write!(
-            text,
-            "; a person decides with `onecall runs answer {run} STEP --retry | --result JSON | --fail{flag}`"
-        );
+    let mut text = format!("run `{run}` is held until a person decides.");
+    let (told, more) = standing
+        .held
+        .split_at(standing.held.len().min(HELD_TOLD_MAX));
+    for held in told {
+        let _ = write!(text, " Step `{}`: {}.", held.name, held.reason);
+        if let Some(flag) = &shared.store_flag {
+            let command = format!("onecall runs answer {run} {}", quoted(&held.name));
+            let _ = write!(
+                text,
+                " `{command} --result JSON{flag}` if it has acted, `{command} --fail{flag}` to count it as failed, \
+                 `{command} --retry{flag}` to call it again, which may act twice."
+            );
+        }
+    }
+    if !more.is_empty() {
+        let _ = write!(text, " {} more are held.", more.len());
     }
     result::unfinished(run, Code::UnknownOutcomeHeld, text, terms.declares_output)
+}
+
+/// The name of a step or an item as a shell takes it: brackets mean something there.
+fn quoted(name: &str) -> String {
+    if name.contains('[') {
+        format!("'{name}'")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// The run waits for a person whom this client cannot ask.

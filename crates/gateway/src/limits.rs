@@ -193,3 +193,5 @@ pub(crate) const CLIENT_NAME_CHARS_MAX: usize = 100;
 pub(crate) const CLIENTS_KNOWN_MAX: usize = 16;
 /// Limit: how long such words may be, in bytes.
 pub(crate) const CLIENT_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Limit: held calls of a run whose decisions are told.
+pub(crate) const HELD_TOLD_MAX: usize = 3;

@@ -138,8 +138,8 @@ fn status(
             Some(("inputRequests", Value::Object(requests))),
         );
     }
-    if let Some(reason) = standing.held.first() {
-        let text = format!("held: {reason}");
+    if let Some(held) = standing.held.first() {
+        let text = format!("held: {}", held.reason);
         return ("working", Some(("statusMessage", Value::from(text))));
     }
     if standing.phase != Phase::Waiting {

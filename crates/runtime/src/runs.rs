@@ -27,8 +27,8 @@ pub struct Standing {
     pub result: Option<Arc<Value>>,
     /// Questions that wait for an answer.
     pub questions: Vec<Asked>,
-    /// Why the run is held.
-    pub held: Vec<String>,
+    /// Calls whose outcome a person must decide.
+    pub held: Vec<HeldCall>,
     /// The names of its steps, by index.
     pub steps: Arc<[String]>,
     /// The tool of its workflow has an output schema.
@@ -40,6 +40,14 @@ impl Standing {
     pub fn rests(&self) -> bool {
         self.result.is_some() || matches!(self.phase, Phase::Waiting | Phase::Held)
     }
+}
+
+/// A call that was sent and not answered, and that is not made again without a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldCall {
+    /// Its step, or `step[3]` for an item of a loop.
+    pub name: String,
+    pub reason: String,
 }
 
 /// A question as a person sees it.
@@ -267,7 +275,8 @@ impl Telling {
     }
 }
 
-pub(crate) fn standing_of(state: &State) -> Standing {
+/// Where a run stands, by its state.
+pub fn standing_of(state: &State) -> Standing {
     standing_with(state, names_of(state))
 }
 
@@ -287,6 +296,10 @@ fn standing_with(state: &State, steps: Arc<[String]>) -> Standing {
         deadline: question.deadline,
         fault: question.fault.as_deref().map(text),
     });
+    let held = state.held.iter().map(|(slot, held)| HeldCall {
+        name: slot.named(state.step_name(slot.step)),
+        reason: text(&held.reason),
+    });
     Standing {
         run: state.run.clone(),
         phase: state.phase(),
@@ -295,7 +308,7 @@ fn standing_with(state: &State, steps: Arc<[String]>) -> Standing {
             .as_ref()
             .map(|end| Arc::new(crate::result::of_run(state, end))),
         questions: questions.collect(),
-        held: state.held.values().map(|held| text(&held.reason)).collect(),
+        held: held.collect(),
         steps,
         declares_output: matches!(state.plan.workflow.output, Output::Properties(_)),
     }

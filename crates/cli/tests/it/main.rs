@@ -15,6 +15,7 @@ mod faults;
 mod guides;
 mod http;
 mod names;
+mod needs;
 mod operating;
 mod publishing;
 mod reload;

@@ -102,7 +102,7 @@ fn an_answer_is_covered_after_a_resume() {
     for (step, by) in [(ask(), None), (call(), Some(of_tool()))] {
         let events = [started(None)].into_iter().chain(asked_and_answered(by));
         let state = folded(plan(vec![step]), events.chain([held()]));
-        assert_eq!(standing_of(&state).held, ["`•••` was reset"]);
+        assert_eq!(standing_of(&state).held[0].reason, "`•••` was reset");
         let mut masker = Masker::of_state(&state).unwrap();
         let mut later = event(What::Note {
             text: format!("with {PIN}"),
@@ -136,7 +136,7 @@ fn watchers_do_not_see_what_only_a_tool_marked() {
         let text = format!("{told:?}");
         assert!(text.contains("•••") && !text.contains(PIN), "{text}");
         let standing = channels.live.standing.borrow().clone();
-        assert_eq!(standing.held, ["`•••` was reset"]);
+        assert_eq!(standing.held[0].reason, "`•••` was reset");
     }
 }
 
@@ -153,7 +153,7 @@ fn an_answer_kept_from_an_earlier_run_is_covered() {
     };
     let plan = plan(vec![ask(), call()]);
     let state = folded(Arc::clone(&plan), [started(Some(kept.clone())), held()]);
-    assert_eq!(standing_of(&state).held, ["`•••` was reset"]);
+    assert_eq!(standing_of(&state).held[0].reason, "`•••` was reset");
     let mut first = event(started(Some(kept)));
     Masker::new(plan).cover_event(&mut first);
     let text = format!("{first:?}");
@@ -256,5 +256,5 @@ fn what_a_person_gave_is_covered_after_a_resume() {
     let events = [started(None), held(), given(output.clone())];
     let events = events.into_iter().chain([step_ended(output), held()]);
     let state = folded(guarded(call()), events);
-    assert_eq!(standing_of(&state).held, ["`•••` was reset"]);
+    assert_eq!(standing_of(&state).held[0].reason, "`•••` was reset");
 }

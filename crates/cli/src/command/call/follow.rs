@@ -2,9 +2,9 @@
 
 use super::outcome::print_result;
 use crate::exit::Exit;
-use crate::progress::{self, Progress};
+use crate::progress::Progress;
 use crate::terminal::{self, Terminal};
-use crate::{print, signals};
+use crate::{needs, print, signals};
 use onecall_engine::identity::RunId;
 use onecall_runtime::calls::{Moved, RunHandle};
 use onecall_runtime::questions::{AnswerError, Answered, Follower};
@@ -47,7 +47,9 @@ pub(super) async fn follow(
             .filter(|_| terminal::is_possible());
         let Some(question) = question else {
             progress.finish();
-            progress::waiting(&standing, store_flag);
+            for line in needs::lines(&standing, store_flag) {
+                print::err(line);
+            }
             return Ok(Exit::Waiting);
         };
         progress.finish();

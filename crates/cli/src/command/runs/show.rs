@@ -7,13 +7,15 @@ use super::{look, open};
 use crate::args::RunsShowArgs;
 use crate::exit::Exit;
 use crate::limits::VALUE_CHARACTERS_MAX;
-use crate::print;
 use crate::progress::duration;
+use crate::{needs, print, wire};
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::history::{self, AttemptHistory, RunHistory, StepHistory, UsedUp};
 use onecall_runtime::now;
+use onecall_runtime::runs::standing_of;
+use onecall_runtime::tend::fold;
 use serde_json::Value;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
@@ -30,6 +32,13 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     let repeats = repeats(&*journal, &stored.summary.id).await?;
     for line in lines(&history, &repeats) {
         print::out(line);
+    }
+    if !stored.summary.phase.is_ended() {
+        let standing = standing_of(&fold(&stored.summary.id, &stored)?);
+        let flag = wire::flag_of_runs(args.one.store.store.as_deref());
+        for line in needs::lines(&standing, flag.as_deref()) {
+            print::out(line);
+        }
     }
     Ok(Exit::Ok)
 }

@@ -5,11 +5,11 @@ use super::{find, open};
 use crate::args::OneRunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::{print, signals};
+use crate::{needs, print, signals, wire};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
 use onecall_runtime::now;
-use onecall_runtime::runs::{Seen, names_of};
+use onecall_runtime::runs::{Seen, names_of, standing_of};
 use onecall_runtime::sensitive::masked;
 use onecall_runtime::tend::fold;
 use std::sync::Arc;
@@ -54,7 +54,13 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
                 }
             }
             Phase::Running => {}
-            Phase::Waiting | Phase::Held => return Ok(Exit::Waiting),
+            Phase::Waiting | Phase::Held => {
+                let flag = wire::flag_of_runs(args.store.store.as_deref());
+                for line in needs::lines(&standing_of(&fold(&run, &stored)?), flag.as_deref()) {
+                    print::err(line);
+                }
+                return Ok(Exit::Waiting);
+            }
             Phase::Completed => return Ok(Exit::Ok),
             Phase::Failed | Phase::TimedOut | Phase::Cancelled => {
                 let code = stored.summary.failure.unwrap_or_default();

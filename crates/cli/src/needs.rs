@@ -1,0 +1,93 @@
+//! What a run needs a person for, and the commands that move it on: the same words wherever a run is looked at.
+
+use crate::limits::HELD_SHOWN_MAX;
+use onecall_engine::identity::RunId;
+use onecall_runtime::runs::{Asked, HeldCall, Standing};
+use onecall_runtime::sample::sample;
+
+/// A line for each question and held call, with its commands below. `store_flag`: what `onecall runs` must be told to
+/// find the run; `None` where it ends with this process.
+pub(crate) fn lines(standing: &Standing, store_flag: Option<&str>) -> Vec<String> {
+    let run = &standing.run;
+    let mut lines = Vec::new();
+    for question in &standing.questions {
+        lines.push(format!("run {run} waits for a person: {}", question.text()));
+        lines.push(match store_flag {
+            Some(flag) => format!("  = help: {}{flag}", answer(run, question)),
+            None => NOT_KEPT.to_owned(),
+        });
+    }
+    for held in standing.held.iter().take(HELD_SHOWN_MAX) {
+        let HeldCall { name, reason } = held;
+        lines.push(format!("run {run} is held: step `{name}`: {reason}"));
+        match store_flag {
+            Some(flag) => lines.extend(decisions(run, name, flag)),
+            None => lines.push(NOT_KEPT.to_owned()),
+        }
+    }
+    let more = standing.held.len().saturating_sub(HELD_SHOWN_MAX);
+    if more > 0 {
+        lines.push(format!("{more} more are held"));
+    }
+    lines
+}
+
+const NOT_KEPT: &str = "  = help: the run is not kept; call in a terminal, or without --ephemeral";
+
+fn answer(run: &RunId, question: &Asked) -> String {
+    let fields = sample(question.schema.as_deref());
+    format!("onecall runs answer {run} {}{fields}", question.step)
+}
+
+/// Every choice with its meaning, so that nobody takes the only one that is named. Each can be pasted as it is.
+fn decisions(run: &RunId, name: &str, flag: &str) -> [String; 3] {
+    let name = shlex::try_quote(name).unwrap_or(name.into());
+    let command = |choice: &str| format!("onecall runs answer {run} {name} {choice}{flag}");
+    [
+        format!(
+            "  = help: {}  # it has acted, and this is what it gave",
+            command("--result JSON")
+        ),
+        format!(
+            "          {}  # it counts as failed, and is not made again",
+            command("--fail")
+        ),
+        format!(
+            "          {}  # it is made again, under the same key: it may act twice",
+            command("--retry")
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecall_engine::journal::Phase;
+
+    #[test]
+    fn a_held_call_has_three_ways_on() {
+        let held = |name: &str| HeldCall {
+            name: name.to_owned(),
+            reason: "lost".to_owned(),
+        };
+        let mut standing = Standing {
+            run: RunId::new("r1"),
+            phase: Phase::Held,
+            result: None,
+            questions: Vec::new(),
+            held: vec![held("pay[0]")],
+            steps: [].into(),
+            declares_output: false,
+        };
+        let told = lines(&standing, Some(" --store x.db"));
+        assert_eq!(told[0], "run r1 is held: step `pay[0]`: lost");
+        for (line, choice) in told[1..].iter().zip(["--result JSON", "--fail", "--retry"]) {
+            let command = format!("onecall runs answer r1 'pay[0]' {choice} --store x.db  # ");
+            assert!(line.contains(&command), "{line}");
+        }
+        standing.held = (0..12).map(|item| held(&format!("pay[{item}]"))).collect();
+        let told = lines(&standing, None);
+        assert_eq!(told.last().unwrap(), "2 more are held");
+        assert!(told[1].contains("not kept"), "{told:?}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs that need a person: every command that meets one says what it needs, and how to go on.
+
+use crate::support::{Ran, Running, composite, onecall, run, serve, until};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A workflow whose only call has acted and does not answer, over a backend that is reached like this.
+fn pay(home: &Path) -> String {
+    let step = "      - id: charge
+        tool: demo_append
+        arguments: { text: paid, after_ms: 60000 }
+";
+    composite(
+        home,
+        &format!("  - name: pay\n    description: Pays\n    steps:\n{step}"),
+    )
+}
+
+fn started(mut command: Command) -> Child {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn until_paid(home: &Path) {
+    until("the effect", || {
+        let ledger = std::fs::read_to_string(home.join("ledger.txt")).unwrap_or_default();
+        (!ledger.is_empty()).then_some(())
+    });
+}
+
+/// A run that is held since its server was killed in the middle of its call; the server that has taken it up.
+fn held(home: &Path, more: &[&str]) -> Running {
+    let file = pay(home);
+    let words = [&[file.as_str()], more].concat();
+    let (mut server, url) = serve(home, &words);
+    let call = started(onecall(home, &["call", &url, "pay"]));
+    until_paid(home);
+    server.kill();
+    call.wait_with_output().unwrap();
+    let (server, _) = serve(home, &words);
+    until("the run to be held", || {
+        let mut words = vec!["runs", "list", "--state", "held"];
+        words.extend(more);
+        (run(home, &words).code == Some(0)).then_some(())
+    });
+    server
+}
+
+/// All three choices are named with the step and the store, each with its meaning.
+fn names_all_choices(text: &str, flag: &str) {
+    for (choice, meaning) in [
+        ("--result JSON", "it has acted"),
+        ("--fail", "counts as failed"),
+        ("--retry", "may act twice"),
+    ] {
+        let line = text.lines().find(|line| line.contains(choice));
+        let line = line.unwrap_or_else(|| panic!("{choice} is not in {text}"));
+        let command = format!(" charge {choice}{flag}  # ");
+        assert!(line.contains(&command), "{line}");
+        assert!(line.contains("onecall runs answer r"), "{line}");
+        assert!(line.contains(meaning), "{line}");
+    }
+}
+
+#[test]
+fn whoever_looks_at_a_held_run_is_told_every_choice() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let store = home.join("own.db");
+    let store = ["--store", store.to_str().unwrap()];
+    let _server = held(home, &store);
+    let flag = format!(" {}", store.join(" "));
+    let shown = run(home, &[&["runs", "show", "last"][..], &store].concat());
+    names_all_choices(&shown.out, &flag);
+    let watched = run(home, &[&["runs", "watch", "last"][..], &store].concat());
+    assert_eq!(watched.code, Some(5), "{watched:?}");
+    names_all_choices(&watched.err, &flag);
+}
+
+#[test]
+fn a_call_that_is_held_names_every_choice() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let ledger = home.join("ledger.txt");
+    let words = ["demo", "--http", "0", "--ledger", ledger.to_str().unwrap()];
+    let mut demo = Running::start(onecall(home, &words));
+    let line = demo.line(|line| line.contains(" at http://"));
+    let url = line.split(" at ").nth(1).unwrap();
+    let file = pay(home);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let backend = text.lines().find(|line| line.contains("command:")).unwrap();
+    let there = format!("  - {{ name: demo, url: \"{url}\" }}");
+    std::fs::write(&file, text.replace(backend, &there)).unwrap();
+    let call = started(onecall(home, &["call", &file, "pay"]));
+    until_paid(home);
+    demo.kill();
+    let told = Ran::from(call.wait_with_output().unwrap());
+    assert_eq!(told.code, Some(5), "{told:?}");
+    names_all_choices(&told.err, "");
+}
+
+#[test]
+fn whoever_looks_at_a_waiting_run_is_told_how_to_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let go = "        tool: demo_echo\n        arguments: { text: hi }\n";
+    let file = composite(home, &crate::support::asking(("ok", "boolean"), go));
+    assert_eq!(run(home, &["call", &file, "ship"]).code, Some(5));
+    let watched = run(home, &["runs", "watch", "last"]);
+    assert_eq!(watched.code, Some(5), "{watched:?}");
+    let shown = run(home, &["runs", "show", "last"]);
+    for text in [watched.err, shown.out] {
+        assert!(text.contains(" waits for a person: Ship it?"), "{text}");
+        let help = text.lines().find(|line| line.contains("= help: onecall"));
+        let help = help.unwrap_or_else(|| panic!("no help in {text}"));
+        assert!(help.ends_with(" approve ok:=true"), "{help}");
+    }
+}

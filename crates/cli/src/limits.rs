@@ -38,6 +38,9 @@ pub(crate) const EXPORT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Limit: runs that are named where the beginning of an id fits several.
 pub(crate) const MATCHES_SHOWN_MAX: usize = 10;
 
+/// Limit: runs that have not ended and are counted.
+pub(crate) const RUNS_COUNTED_MAX: usize = 10_000;
+
 /// Limit: held items of a loop that are named.
 pub(crate) const HELD_SHOWN_MAX: usize = 10;
 

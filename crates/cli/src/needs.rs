@@ -5,6 +5,27 @@ use onecall_engine::identity::RunId;
 use onecall_runtime::runs::{Asked, HeldCall, Standing};
 use onecall_runtime::sample::sample;
 
+/// How many runs need a person, in words: `1 is held, 2 wait for an answer`. `None`: none does.
+pub(crate) fn counted(held: usize, waiting: usize) -> Option<String> {
+    let held = match held {
+        0 => None,
+        1 => Some("1 is held".to_owned()),
+        many => Some(format!("{many} are held")),
+    };
+    let waiting = match waiting {
+        0 => None,
+        1 => Some("1 waits for an answer".to_owned()),
+        many => Some(format!("{many} wait for an answer")),
+    };
+    let both: Vec<String> = held.into_iter().chain(waiting).collect();
+    (!both.is_empty()).then(|| both.join(", "))
+}
+
+/// The command that lists them.
+pub(crate) fn list(store_flag: &str) -> String {
+    format!("onecall runs list --state held --state waiting{store_flag}")
+}
+
 /// A line for each question and held call, with its commands below. `store_flag`: what `onecall runs` must be told to
 /// find the run; `None` where it ends with this process.
 pub(crate) fn lines(standing: &Standing, store_flag: Option<&str>) -> Vec<String> {

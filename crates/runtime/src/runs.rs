@@ -16,6 +16,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, watch};
 
 /// What a run has come to.
@@ -93,6 +94,20 @@ pub struct RunCounts {
 }
 
 impl Runtime {
+    /// How many runs were taken over at the start, once each rests or this time is over: until then a call that was in
+    /// flight is not yet known to be held.
+    pub async fn taken_up(&self, patience: Duration) -> usize {
+        let runs = self.inner.taken_up.get().map_or(&[][..], Vec::as_slice);
+        let rest = runs.iter().filter_map(|run| {
+            let mut live = self.inner.runs.get(run)?.standing;
+            Some(async move {
+                let _ = live.wait_for(Standing::rests).await;
+            })
+        });
+        let _ = tokio::time::timeout(patience, futures::future::join_all(rest)).await;
+        runs.len()
+    }
+
     /// Looks through the store, so it is nothing for every call.
     pub async fn run_counts(&self) -> RunCounts {
         let open = Phase::ALL.into_iter().filter(|phase| !phase.is_ended());

@@ -21,6 +21,7 @@ use onecall_backends::{
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
+use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Journal, JournalError};
 use onecall_engine::limits::Limits;
 use onecall_workflow::catalog::Catalog;
@@ -30,7 +31,7 @@ use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) foreign: Foreign,
     pub(crate) plans: Plans,
     pub(crate) resumes: bool,
+    /// The runs that were taken over at the start.
+    pub(crate) taken_up: OnceLock<Vec<RunId>>,
     pub(crate) ends: Ends,
 }
 
@@ -209,6 +212,7 @@ impl Runtime {
             unstored: Unstored::default(),
             plans: Plans::default(),
             resumes: options.resumes,
+            taken_up: OnceLock::new(),
             ends: Ends::default(),
         };
         let runtime = Self {

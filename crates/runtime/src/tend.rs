@@ -28,6 +28,8 @@ const MAINTENANCE: Duration = Duration::from_mins(1);
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     let mut undelivered = Vec::new();
     round(runtime, &mut undelivered).await?;
+    // Nobody has called yet, so whatever lives was taken over.
+    let _ = runtime.inner.taken_up.set(runtime.inner.runs.ids());
     follow_backends(runtime);
     let tended = runtime.clone();
     tokio::spawn(async move {

@@ -7,11 +7,13 @@ use crate::args::StoreArgs;
 use crate::clients::{self, Folders};
 use crate::exit::Exit;
 use crate::files::{self, CONFIGURATION, FileArgs};
-use crate::limits::NAME_CHARS_MAX;
-use crate::{names, print, waiting, wire};
+use crate::limits::{NAME_CHARS_MAX, RUNS_COUNTED_MAX};
+use crate::{names, needs, print, waiting, wire};
 use clap::Args;
 use onecall_backends::BackendState;
 use onecall_config::settings::Settings;
+use onecall_engine::journal::{Filter, Journal, Phase, Summary};
+use onecall_runtime::now;
 use onecall_runtime::runtime::Runtime;
 use onecall_source::render;
 use serde_json::{Value, json};
@@ -108,7 +110,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
         let text = format!("none was named, and there is no `{CONFIGURATION}` here");
         let finding = Finding::new("files", Verdict::Doubtful, text);
         findings.push(finding.help("onecall doctor PATH; onecall init makes a first one"));
-        findings.push(store(&args.store, &Settings::default()));
+        findings.extend(store(&args.store, &Settings::default()).await);
     } else {
         served(&args, &mut findings).await?;
     }
@@ -152,7 +154,7 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
         }
         (false, true) => Finding::new("files", Verdict::Good, "no faults"),
     });
-    findings.push(store(&args.store, &loaded.settings));
+    findings.extend(store(&args.store, &loaded.settings).await);
     if has_errors {
         return Ok(());
     }
@@ -174,17 +176,53 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     Ok(())
 }
 
-fn store(args: &StoreArgs, settings: &Settings) -> Finding {
-    match wire::open_store(args, settings) {
-        Ok(_) if args.ephemeral => Finding::new("store", Verdict::Good, "in memory"),
-        Ok(_) => {
-            let place = wire::store_place(args, settings).unwrap_or_default();
-            let text = format!("`{}` can be opened and written", place.display());
-            Finding::new("store", Verdict::Good, text)
+/// Whether the store can be used, and what lies in it for a person or a server to move on.
+async fn store(args: &StoreArgs, settings: &Settings) -> Vec<Finding> {
+    let journal = match wire::open_store(args, settings) {
+        Ok(_) if args.ephemeral => {
+            return vec![Finding::new("store", Verdict::Good, "in memory")];
         }
-        Err(error) => Finding::new("store", Verdict::Bad, format!("{error:#}"))
-            .help("--store FILE names another, --ephemeral keeps runs in memory"),
+        Ok(journal) => journal,
+        Err(error) => {
+            let bad = Finding::new("store", Verdict::Bad, format!("{error:#}"));
+            return vec![bad.help("--store FILE names another, --ephemeral keeps runs in memory")];
+        }
+    };
+    let place = wire::store_place(args, settings).unwrap_or_default();
+    let text = format!("`{}` can be opened and written", place.display());
+    let mut findings = vec![Finding::new("store", Verdict::Good, text)];
+    let flag = wire::store_flag(args, settings).unwrap_or_default();
+    match runs(&*journal, &flag).await {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(Finding::new("runs", Verdict::Bad, format!("{error:#}"))),
     }
+    findings
+}
+
+/// Runs that need a person, and runs that nobody drives.
+async fn runs(journal: &dyn Journal, flag: &str) -> anyhow::Result<Vec<Finding>> {
+    let open = Phase::ALL.into_iter().filter(|phase| !phase.is_ended());
+    let filter = Filter {
+        phases: open.collect(),
+        limit: RUNS_COUNTED_MAX,
+        ..Filter::default()
+    };
+    let runs = journal.list(filter).await?;
+    let of = |phase| runs.iter().filter(|run| run.phase == phase).count();
+    let mut findings = Vec::new();
+    if let Some(text) = needs::counted(of(Phase::Held), of(Phase::Waiting)) {
+        findings.push(Finding::new("runs", Verdict::Doubtful, text).help(needs::list(flag)));
+    }
+    let claimable = journal.claimable(now()).await?;
+    let is_left = |run: &&Summary| run.phase == Phase::Running && claimable.contains(&run.id);
+    let left = runs.iter().filter(is_left).count();
+    if left > 0 {
+        let left = print::counted(left, "run");
+        let text = format!("no server drives {left}; started with the same backends, one does");
+        let help = format!("onecall runs list --state running{flag}");
+        findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
+    }
+    Ok(findings)
 }
 
 fn backends(runtime: &Runtime) -> Vec<Finding> {

@@ -2,12 +2,14 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
+use crate::print::counted;
 use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
 use crate::wire::Loaded;
-use crate::{access, demo_files, print, reload, signals, wire, withheld};
+use crate::{access, demo_files, needs, print, reload, signals, wire, withheld};
 use anyhow::{anyhow, bail};
 use onecall_config::settings::{Server, Settings};
+use onecall_engine::journal::Phase;
 use onecall_gateway::{
     Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
     is_result_tool_listed, serve_http, serve_stdio,
@@ -27,6 +29,9 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// How long it may take to leave runs to the store and to end backends.
 const PUTTING_AWAY: Duration = Duration::from_millis(1_500);
+
+/// How long runs that were taken up are given to show whether they are held.
+const TAKING_UP: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, paths, files) = (args.demo, args.paths.clone(), args.files.clone());
@@ -296,6 +301,32 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
     print::out("client configuration:");
     let entries = entries.join(", ");
     print::out(format!("  {{ \"mcpServers\": {{ {entries} }} }}"));
+    if let Some(line) = left_behind(&mounts, options.store_flag.as_deref()).await {
+        print::out(line);
+    }
+}
+
+/// What an earlier server left: runs that were taken up, and those in the store that need a person.
+async fn left_behind(mounts: &[Mount], store_flag: Option<&str>) -> Option<String> {
+    let mut taken_up = 0;
+    for mount in mounts {
+        taken_up += mount.runtime.taken_up(TAKING_UP).await;
+    }
+    // All have the same store.
+    let open = mounts.first()?.runtime.run_counts().await.open;
+    let of = |phase| {
+        let mut open = open.iter();
+        open.find(|(own, _)| *own == phase)
+            .map_or(0, |(_, count)| *count)
+    };
+    let taken_up = (taken_up > 0).then(|| format!("took up {}", counted(taken_up, "run")));
+    let needy = needs::counted(of(Phase::Held), of(Phase::Waiting));
+    let needy = needy.map(|count| match store_flag {
+        Some(flag) => format!("{count}: {}", needs::list(flag)),
+        None => count,
+    });
+    let both: Vec<String> = taken_up.into_iter().chain(needy).collect();
+    (!both.is_empty()).then(|| format!("runs      {}", both.join("; ")))
 }
 
 /// The file that each workflow was read from, by server and workflow: two servers may each have one of the same name.

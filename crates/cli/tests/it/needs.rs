@@ -116,3 +116,37 @@ fn whoever_looks_at_a_waiting_run_is_told_how_to_answer() {
         assert!(help.ends_with(" approve ok:=true"), "{help}");
     }
 }
+
+#[test]
+fn a_server_and_the_doctor_tell_of_runs_that_need_a_person() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let file = pay(home);
+    let (mut server, url) = serve(home, &[&file]);
+    let call = started(onecall(home, &["call", &url, "pay"]));
+    until_paid(home);
+    server.kill();
+    call.wait_with_output().unwrap();
+    let doctor = || run(home, &["doctor", &file]);
+    let left = doctor();
+    assert!(
+        left.out.contains("! runs      no server drives 1 run"),
+        "{left:?}"
+    );
+    let (server, _) = serve(home, &[&file]);
+    let told = server.line(|line| line.starts_with("runs "));
+    let list = "onecall runs list --state held --state waiting";
+    assert_eq!(told, format!("runs      took up 1 run; 1 is held: {list}"));
+    let held = doctor();
+    assert_eq!(held.code, Some(0), "{held:?}");
+    let line = format!("! runs      1 is held\n            = help: {list}\n");
+    assert!(held.out.contains(&line), "{held:?}");
+    let words = ["runs", "answer", "last", "charge", "--fail"];
+    assert_eq!(run(home, &words).code, Some(0));
+    until("the end of the run", || {
+        let ended = run(home, &["runs", "list", "--state", "failed"]);
+        (ended.code == Some(0)).then_some(())
+    });
+    let well = doctor();
+    assert!(!well.out.contains("runs"), "{well:?}");
+}

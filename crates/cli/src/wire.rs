@@ -358,8 +358,8 @@ pub(crate) fn store_flag(args: &StoreArgs, settings: &Settings) -> Option<String
     flag_of(named_store(args, settings).as_deref())
 }
 
-/// As `store_flag`, for commands that read no files.
-pub(crate) fn flag_of(store: Option<&Path>) -> Option<String> {
+/// The flag that names this store.
+fn flag_of(store: Option<&Path>) -> Option<String> {
     let Some(path) = store else {
         return Some(String::new());
     };
@@ -369,7 +369,7 @@ pub(crate) fn flag_of(store: Option<&Path>) -> Option<String> {
     Some(format!(" --store {quoted}"))
 }
 
-/// As `flag_of`, for commands that look into the store of the folder where none is named.
+/// As `store_flag`, for commands that read no files.
 pub(crate) fn flag_of_runs(store: Option<&Path>) -> Option<String> {
     let of_folder = store.is_none().then(store_of_folder).flatten();
     flag_of(store.or(of_folder.as_deref()))
@@ -434,7 +434,8 @@ pub(crate) fn find_store(store: Option<&Path>) -> anyhow::Result<Option<Arc<dyn 
     open_path(path).map(Some)
 }
 
-fn existing_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// Where the store is that commands look into which read no files.
+pub(crate) fn existing_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
     let of_folder = store.is_none().then(store_of_folder).flatten();
     store_path(store.or(of_folder.as_deref()))
 }

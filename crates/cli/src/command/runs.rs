@@ -17,6 +17,8 @@ use anyhow::Context;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Filter, Journal, StoredRun, Summary};
 use onecall_runtime::sensitive::masked;
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
@@ -33,12 +35,33 @@ pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
     }
 }
 
-fn open(args: &RunsStoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
-    wire::open_existing_store(args.store.as_deref())
+/// A store that is there, and what tells it from others.
+struct Store {
+    journal: Arc<dyn Journal>,
+    place: PathBuf,
+    /// What `onecall runs` must be told to find it.
+    flag: String,
+}
+
+impl Deref for Store {
+    type Target = dyn Journal;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.journal
+    }
+}
+
+fn open(args: &RunsStoreArgs) -> anyhow::Result<Store> {
+    let named = args.store.as_deref();
+    Ok(Store {
+        journal: wire::open_existing_store(named)?,
+        place: wire::existing_path(named)?,
+        flag: wire::flag_of_runs(named).unwrap_or_default(),
+    })
 }
 
 /// The run meant by a whole id, the beginning of one, or `last`.
-async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
+async fn find(journal: &Store, word: &str) -> anyhow::Result<RunId> {
     let whole = RunId::new(word);
     if journal.load(&whole).await?.is_some() {
         return Ok(whole);
@@ -54,7 +77,9 @@ async fn find(journal: &dyn Journal, word: &str) -> anyhow::Result<RunId> {
     let mut fitting: Vec<Summary> = runs.into_iter().filter(fits).collect();
     match fitting.len() {
         0 => Err(anyhow::Error::new(Nothing(format!(
-            "no run `{word}` is in the store; `onecall runs list` shows what is"
+            "no run `{word}` is in the store `{}`; `onecall runs list{}` shows what is, --store FILE names another store",
+            journal.place.display(),
+            journal.flag
         )))),
         1 => Ok(fitting.remove(0).id),
         // What was asked for is there: it is the command line that does not say enough.
@@ -79,12 +104,12 @@ fn ambiguous(word: &str, fitting: &[Summary]) -> String {
 }
 
 /// The run that a word means, as it may be shown.
-async fn look(journal: &dyn Journal, word: &str) -> anyhow::Result<StoredRun> {
+async fn look(journal: &Store, word: &str) -> anyhow::Result<StoredRun> {
     Ok(masked(load(journal, word).await?)?)
 }
 
 /// The run that a word means, as it is stored.
-async fn load(journal: &dyn Journal, word: &str) -> anyhow::Result<StoredRun> {
+async fn load(journal: &Store, word: &str) -> anyhow::Result<StoredRun> {
     let run = find(journal, word).await?;
     let stored = journal.load(&run).await?;
     stored.with_context(|| format!("run `{run}` is gone"))

@@ -100,7 +100,11 @@ fn a_list_before_the_first_run_is_empty_and_no_error() {
         (Some(4), ""),
         "{listed:?}"
     );
-    assert_eq!(listed.err.trim(), "no runs");
+    let place = home.path().join("onecall/onecall.db");
+    assert_eq!(
+        listed.err.trim(),
+        format!("no runs in `{}`", place.display())
+    );
     assert!(
         !home.path().join("onecall").exists(),
         "a look makes no store"

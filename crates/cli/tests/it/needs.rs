@@ -150,3 +150,53 @@ fn a_server_and_the_doctor_tell_of_runs_that_need_a_person() {
     let well = doctor();
     assert!(!well.out.contains("runs"), "{well:?}");
 }
+
+#[test]
+fn a_store_that_was_named_must_be_there_and_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let typo = home.join("typo.db");
+    let typo = typo.to_str().unwrap();
+    for words in [
+        &["runs", "list", "--store", typo][..],
+        &["runs", "show", "r1", "--store", typo],
+    ] {
+        let ran = run(home, words);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(4), ""), "{ran:?}");
+        let told = format!("there is no store at `{typo}`");
+        assert!(ran.err.contains(&told), "{ran:?}");
+    }
+    let store = home.join("own.db");
+    let store = store.to_str().unwrap();
+    let words = ["call", "examples/hello", "greet", "--store", store];
+    assert_eq!(run(home, &words).code, Some(0));
+    let absent = run(home, &["runs", "show", "r51f8", "--store", store]);
+    assert_eq!(absent.code, Some(4), "{absent:?}");
+    let told = format!("no run `r51f8` is in the store `{store}`");
+    assert!(absent.err.contains(&told), "{absent:?}");
+    let list = format!("`onecall runs list --store {store}`");
+    assert!(absent.err.contains(&list), "{absent:?}");
+}
+
+#[test]
+fn hints_name_the_store_of_the_files() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let text = "store: own.db\nbackends: { demo: { command: onecall, args: [demo] } }\nworkflows: [a.workflow.yaml]\n";
+    std::fs::write(home.join("onecall.yaml"), text).unwrap();
+    let workflow = "workflow: asks\nsteps:\n  ok: { ask: Really? }\n";
+    std::fs::write(home.join("a.workflow.yaml"), workflow).unwrap();
+    let here = |words: &[&str]| {
+        let mut command = onecall(home, words);
+        Ran::from(command.current_dir(home).output().unwrap())
+    };
+    let called = here(&["call", "asks"]);
+    assert_eq!(called.code, Some(5), "{called:?}");
+    let shown = here(&["runs", "show", "last"]);
+    let store = home.canonicalize().unwrap().join("own.db");
+    let flag = format!(" --store {}", store.display());
+    for text in [called.err, shown.out] {
+        let help = text.lines().find(|line| line.contains("= help: onecall"));
+        assert!(help.is_some_and(|help| help.ends_with(&flag)), "{text}");
+    }
+}

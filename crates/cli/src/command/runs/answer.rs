@@ -3,7 +3,7 @@
 
 mod kept;
 
-use super::{load, open};
+use super::{Store, load, open};
 use crate::args::RunsAnswerArgs;
 use crate::exit::{Exit, usage};
 use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK, HELD_SHOWN_MAX};
@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use onecall_engine::evaluate::{Evaluator as _, PlanEvaluator};
 use onecall_engine::event::{Answer, AnswerAction, Resolution, What};
 use onecall_engine::identity::{RunId, Slot};
-use onecall_engine::journal::{Command, Journal, Order, StoredRun};
+use onecall_engine::journal::{Command, Order, StoredRun};
 use onecall_engine::state::State;
 use onecall_runtime::sample::sample;
 use onecall_runtime::sensitive::masked;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let stored = load(&*journal, &args.run).await?;
+    let stored = load(&journal, &args.run).await?;
     let run = stored.summary.id.clone();
     let state = onecall_runtime::tend::fold(&run, &stored)?;
     let (name, item) = split_item(&args.step)?;
@@ -58,10 +58,12 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
         let round = question.map(|question| question.round);
         let reply = reply(&args, name, round)?;
         let schema = question.and_then(|question| question.schema.as_deref());
-        fitting(&reply, schema, &format!("{run} {name}"))?;
+        fitting(&reply, schema, |fields| {
+            format!("onecall runs answer {run} {name}{fields}{}", journal.flag)
+        })?;
         reply
     };
-    if !kept::is_told(&*journal, &run, &what, &args.step).await? {
+    if !kept::is_told(&journal, &run, &what, &args.step).await? {
         let order = Command {
             run: run.clone(),
             what: what.clone(),
@@ -75,11 +77,15 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
         what,
         seen: stored.events.len(),
     };
-    effect(&*journal, &run, &told).await
+    effect(&journal, &run, &told).await
 }
 
 /// Refuses an answer that the run would refuse: nobody may be there to tell, and the run counts those it is given.
-fn fitting(reply: &Order, schema: Option<&Value>, question: &str) -> anyhow::Result<()> {
+fn fitting(
+    reply: &Order,
+    schema: Option<&Value>,
+    command: impl Fn(&str) -> String,
+) -> anyhow::Result<()> {
     let (Order::Answer { content, .. }, Some(schema)) = (reply, schema) else {
         return Ok(());
     };
@@ -87,10 +93,8 @@ fn fitting(reply: &Order, schema: Option<&Value>, question: &str) -> anyhow::Res
         return Ok(());
     };
     if let Err(reason) = PlanEvaluator::default().answer(Some(schema), Some(content.clone())) {
-        let fields = sample(Some(schema));
-        bail!(
-            "the answer does not fit: {reason}\n  = help: onecall runs answer {question}{fields}"
-        );
+        let help = command(&sample(Some(schema)));
+        bail!("the answer does not fit: {reason}\n  = help: {help}");
     }
     Ok(())
 }
@@ -106,7 +110,7 @@ struct Told {
 }
 
 /// Waits a moment for what becomes of it: a server that runs on the store takes it up at once.
-async fn effect(journal: &dyn Journal, run: &RunId, told: &Told) -> anyhow::Result<Exit> {
+async fn effect(journal: &Store, run: &RunId, told: &Told) -> anyhow::Result<Exit> {
     let until = Instant::now() + ANSWER_EFFECT;
     loop {
         let stored = journal.load(run).await?;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 pub(super) async fn run(args: RunsCancelArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let stored = load(&*journal, &args.run).await?;
+    let stored = load(&journal, &args.run).await?;
     let run = stored.summary.id.clone();
     let command = Command {
         run: run.clone(),

@@ -10,7 +10,7 @@ use onecall_runtime::sensitive::masked;
 
 pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.one.store)?;
-    let stored = load(&*journal, &args.one.run).await?;
+    let stored = load(&journal, &args.one.run).await?;
     let text = if args.reveal {
         onecall_journal::export(stored, false)?
     } else {

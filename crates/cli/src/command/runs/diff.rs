@@ -27,8 +27,8 @@ pub(crate) struct DiffArgs {
 
 pub(super) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let a = history::of(&look(&*journal, &args.a).await?)?;
-    let b = history::of(&look(&*journal, &args.b).await?)?;
+    let a = history::of(&look(&journal, &args.a).await?)?;
+    let b = history::of(&look(&journal, &args.b).await?)?;
     let difference = compare(&a, &b);
     if args.json {
         let told = json!({ "a": a.summary.id, "b": b.summary.id, "difference": difference });

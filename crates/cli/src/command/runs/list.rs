@@ -43,8 +43,13 @@ pub(crate) struct ListArgs {
 
 pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     let filter = filter(&args)?;
-    // Before the first run there is no store, which is nothing to complain about.
-    let runs = match wire::find_store(args.store.store.as_deref())? {
+    let named = args.store.store.as_deref();
+    // Before the first run there is no store, which is nothing to complain about; one that is named must be there.
+    let found = match named {
+        Some(_) => Some(wire::open_existing_store(named)?),
+        None => wire::find_store(None)?,
+    };
+    let runs = match found {
         Some(journal) => journal.list(filter).await?,
         None => Vec::new(),
     };
@@ -56,7 +61,8 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         }
     }
     if runs.is_empty() {
-        print::err("no runs");
+        let place = wire::existing_path(named)?;
+        print::err(format!("no runs in `{}`", place.display()));
         return Ok(Exit::NothingSelected);
     }
     Ok(Exit::Ok)

@@ -3,8 +3,8 @@
 use super::{load, open};
 use crate::args::RunsStoreArgs;
 use crate::exit::Exit;
+use crate::print;
 use crate::progress::sign;
-use crate::{print, wire};
 use clap::Args;
 use onecall_engine::event::Status;
 use onecall_runtime::retry::{Fate, prepare};
@@ -33,7 +33,7 @@ pub(crate) struct RetryArgs {
 
 pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let stored = load(&*journal, &args.run).await?;
+    let stored = load(&journal, &args.run).await?;
     let old = stored.summary.id.clone();
     let retry = prepare(&stored, args.from.as_deref())?;
     let shown = masked(stored.clone())?;
@@ -55,7 +55,7 @@ pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
     match new {
         Some(run) => {
             print::out(format!("made run {run}"));
-            let flag = wire::flag_of(args.store.store.as_deref()).unwrap_or_default();
+            let flag = &journal.flag;
             print::err(format!(
                 "a server on this store takes it up; `onecall runs watch {run}{flag}` follows it"
             ));

@@ -8,7 +8,7 @@ use crate::args::RunsShowArgs;
 use crate::exit::Exit;
 use crate::limits::VALUE_CHARACTERS_MAX;
 use crate::progress::duration;
-use crate::{needs, print, wire};
+use crate::{needs, print};
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Phase, Summary};
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.one.store)?;
-    let stored = look(&*journal, &args.one.run).await?;
+    let stored = look(&journal, &args.one.run).await?;
     if args.events {
         return show_events(&stored.events, args.json);
     }
@@ -35,8 +35,7 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     }
     if !stored.summary.phase.is_ended() {
         let standing = standing_of(&fold(&stored.summary.id, &stored)?);
-        let flag = wire::flag_of_runs(args.one.store.store.as_deref());
-        for line in needs::lines(&standing, flag.as_deref()) {
+        for line in needs::lines(&standing, Some(&journal.flag)) {
             print::out(line);
         }
     }

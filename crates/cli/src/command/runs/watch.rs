@@ -5,7 +5,7 @@ use super::{find, open};
 use crate::args::OneRunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::{needs, print, signals, wire};
+use crate::{needs, print, signals};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
 use onecall_runtime::now;
@@ -23,7 +23,7 @@ const LOOKS_ALONE: u32 = 8;
 
 pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
     let journal = open(&args.store)?;
-    let run = find(&*journal, &args.run).await?;
+    let run = find(&journal, &args.run).await?;
     let stop = signals::stop_on_signals();
     let mut progress = None;
     let mut shown = 0;
@@ -55,8 +55,8 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
             }
             Phase::Running => {}
             Phase::Waiting | Phase::Held => {
-                let flag = wire::flag_of_runs(args.store.store.as_deref());
-                for line in needs::lines(&standing_of(&fold(&run, &stored)?), flag.as_deref()) {
+                let standing = standing_of(&fold(&run, &stored)?);
+                for line in needs::lines(&standing, Some(&journal.flag)) {
                     print::err(line);
                 }
                 return Ok(Exit::Waiting);

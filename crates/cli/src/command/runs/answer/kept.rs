@@ -1,26 +1,28 @@
 //! What lies in the inbox of a run already: an answer is taken once, so another one is refused before anybody is there
 //! to take the first.
 
+use super::super::Store;
 use anyhow::bail;
 use onecall_engine::event::{AnswerAction, Resolution};
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{Journal, Order};
+use onecall_engine::journal::Order;
 
 /// Whether the same was told before and waits to be taken. Refuses what contradicts it; `word`: the step or item.
 pub(super) async fn is_told(
-    journal: &dyn Journal,
+    journal: &Store,
     run: &RunId,
     new: &Order,
     word: &str,
 ) -> anyhow::Result<bool> {
     let told = journal.told(run).await?;
+    let flag = &journal.flag;
     let first = told.iter().find(|old| concern_the_same(old, new));
     match first {
         None => Ok(false),
         Some(old) if say_the_same(old, new) => Ok(true),
         Some(old) => bail!(
             "step `{word}` has been answered otherwise{}: the first answer counts and is kept for run `{run}` \
-             until a server takes it; this one is refused\n  = help: onecall runs cancel {run} ends the run instead",
+             until a server takes it; this one is refused\n  = help: onecall runs cancel {run}{flag}  # ends the run instead",
             how(old)
         ),
     }

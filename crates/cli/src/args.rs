@@ -79,7 +79,7 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Print JSON Schema for editors, or list every key and what it does
     Schema(SchemaArgs),
-    /// Explain a diagnostic code
+    /// Explain the code of a diagnostic or of a failed run
     Explain(ExplainArgs),
     /// Make a first `onecall.yaml` from the servers your MCP client lists
     Init(InitArgs),
@@ -388,9 +388,9 @@ pub(crate) enum RenderMode {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  onecall explain WF101")]
+#[command(after_help = "Examples:\n  onecall explain WF101\n  onecall explain pending.input")]
 pub(crate) struct ExplainArgs {
-    /// A code such as WF101
+    /// A code such as `WF101` or `pending.input`, or a category such as `pending`
     pub(crate) code: String,
 }
 

@@ -103,16 +103,28 @@ fn lines(question: &Asked) -> String {
 }
 
 fn choose(prompt: &mut dyn Prompt) -> io::Result<AnswerAction> {
+    let mut text = CHOICES.to_owned();
     for _ in 0..ANSWER_TRIES_MAX {
-        let line = prompt.line("[a]ccept, [d]ecline or [c]ancel? ", false)?;
+        let line = prompt.line(&text, false)?;
         match line.as_deref().map(str::trim) {
             Some("a" | "accept" | "y" | "yes") => return Ok(AnswerAction::Accept),
             Some("d" | "decline" | "n" | "no") => return Ok(AnswerAction::Decline),
             Some("c" | "cancel") | None => return Ok(AnswerAction::Cancel),
-            Some(_) => {}
+            Some(other) => text = format!("  {}\n{CHOICES}", neither(other)),
         }
     }
+    print::err("nothing of that was typed, so the question counts as cancelled");
     Ok(AnswerAction::Cancel)
+}
+
+const CHOICES: &str = "[a]ccept, [d]ecline or [c]ancel? ";
+
+fn neither(line: &str) -> String {
+    let wanted = "type `a` or `yes` to accept, `d` or `no` to decline, `c` to cancel";
+    if line.is_empty() {
+        return format!("nothing was typed; {wanted}");
+    }
+    format!("`{line}` is none of these; {wanted}")
 }
 
 /// The content of an accepted answer; the outer `None` is a person who gave up.
@@ -328,7 +340,12 @@ mod tests {
         assert_eq!(answer(None, &["d"]).0.action, AnswerAction::Decline);
         assert_eq!(answer(None, &["c"]).0.action, AnswerAction::Cancel);
         assert_eq!(answer(None, &[]).0.action, AnswerAction::Cancel);
-        let (given, _) = answer(None, &["?", "a"]);
+        let (given, prompts) = answer(None, &["maybe", "", "a"]);
+        assert!(
+            prompts[1].starts_with("  `maybe` is none of these; type `a`"),
+            "{prompts:?}"
+        );
+        assert!(prompts[2].starts_with("  nothing was typed; type `a`"));
         assert_eq!((given.action, given.content), (AnswerAction::Accept, None));
         let schema = json!({ "properties": { "n": { "type": "integer" } }, "required": ["n"] });
         assert_eq!(answer(Some(schema), &["a"]).0.action, AnswerAction::Cancel);

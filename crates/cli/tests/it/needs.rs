@@ -200,3 +200,67 @@ fn hints_name_the_store_of_the_files() {
         assert!(help.is_some_and(|help| help.ends_with(&flag)), "{text}");
     }
 }
+
+#[test]
+fn whoever_answers_what_does_not_ask_is_told_why() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let text = "store: own.db\nbackends: { demo: { command: onecall, args: [demo] } }\nworkflows: [a.workflow.yaml]\n";
+    std::fs::write(home.join("onecall.yaml"), text).unwrap();
+    let workflow = "workflow: asks\nsteps:\n  first: { ask: Now? }\n  later: { ask: Later?, needs: [first] }\n";
+    std::fs::write(home.join("a.workflow.yaml"), workflow).unwrap();
+    let here = |words: &[&str]| {
+        let mut command = onecall(home, words);
+        Ran::from(command.current_dir(home).output().unwrap())
+    };
+    let refused = |step: &str, parts: &[&str]| {
+        let ran = here(&["runs", "answer", "last", step]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        for part in parts {
+            assert!(ran.err.contains(part), "{part} is not in {ran:?}");
+        }
+    };
+    assert_eq!(here(&["call", "asks"]).code, Some(5));
+    refused(
+        "frist",
+        &[
+            "no step `frist`",
+            "one named `first`",
+            "these wait: `first`",
+        ],
+    );
+    refused(
+        "later",
+        &["step `later` asks nothing now; these wait: `first`"],
+    );
+    let mut command = onecall(home, &["serve", "onecall.yaml", "--port", "0"]);
+    command.current_dir(home);
+    let (_server, _) = crate::support::serving(command);
+    assert_eq!(here(&["runs", "answer", "last", "first"]).code, Some(0));
+    until("the second question", || {
+        let shown = here(&["runs", "show", "last"]);
+        shown.out.contains("Later?").then_some(())
+    });
+    refused(
+        "first",
+        &[
+            "asks nothing any more: it was answered at 2",
+            "these wait: `later`",
+        ],
+    );
+    assert_eq!(
+        here(&["runs", "answer", "last", "later", "--decline"]).code,
+        Some(0)
+    );
+    until("the end of the run", || {
+        let ended = here(&["runs", "list", "--state", "failed"]);
+        (ended.code == Some(0)).then_some(())
+    });
+    refused(
+        "later",
+        &[
+            "it was declined at 2",
+            "the run has ended: failed, declined.question",
+        ],
+    );
+}

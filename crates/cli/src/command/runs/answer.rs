@@ -1,6 +1,8 @@
 //! `onecall runs answer`: answers a question, or decides about a call whose outcome is unknown, through the inbox of
-//! the run; and says what came of it where a server takes it up at once. What lies in the inbox already is in `kept`.
+//! the run; and says what came of it where a server takes it up at once. What lies in the inbox already is in
+//! `kept`, why there is nothing to answer in `absent`.
 
+mod absent;
 mod kept;
 
 use super::{Store, load, open};
@@ -28,7 +30,7 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
     let (name, item) = split_item(&args.step)?;
     let index = state.plan.workflow.step_index(name);
     let Some(step) = index.and_then(|index| u32::try_from(index).ok()) else {
-        bail!("run `{run}` has no step `{name}`");
+        bail!(absent::step(&state, name, &stored.summary));
     };
     let slot = Slot { step, item };
     let is_held = state.held.contains_key(&slot);
@@ -43,11 +45,15 @@ pub(super) async fn run(args: RunsAnswerArgs) -> anyhow::Result<Exit> {
         if is_held {
             bail!("step `{name}` is held; answer with --retry, --result JSON or --fail");
         }
-        bail!("step `{name}` is not held; there is nothing to decide");
+        if state.questions.contains_key(&step) {
+            bail!(
+                "step `{name}` is not held, it asks; answer with its fields, --decline or --cancel"
+            );
+        }
     }
     let question = state.questions.get(&step);
     if !is_held && question.is_none() {
-        bail!("step `{name}` asks nothing");
+        bail!(absent::question(&stored, &state, slot));
     }
     let what = if is_held {
         Order::Resolve {

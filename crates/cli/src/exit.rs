@@ -10,7 +10,7 @@ pub(crate) enum Exit {
     Failed,
     /// The command line was wrong.
     Usage,
-    /// A server or backend cannot be reached.
+    /// A server or backend cannot be reached, or left before the result of a run that goes on.
     Unreachable,
     /// Nothing matched what was asked for.
     NothingSelected,

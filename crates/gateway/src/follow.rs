@@ -172,7 +172,7 @@ async fn leave(
         }
         Interrupt::Cancelled | Interrupt::Gone => {}
         Interrupt::Leaving if outlives(shared, &follower.run).await => {
-            return Ok(running(shared, follower, terms));
+            return Ok(left_running(shared, follower, terms));
         }
         Interrupt::Leaving => return Ok(lost(&follower.run, terms)),
     }
@@ -197,6 +197,20 @@ fn running(shared: &Shared, follower: &Follower, terms: &Terms) -> Value {
     let run = &follower.run;
     let advice = result_tool::advice(shared, run);
     let text = format!("run `{run}` goes on; {advice}");
+    result::unfinished(run, Code::PendingRunning, text, terms.declares_output)
+}
+
+/// The run goes on, and this server does not: whoever sits at its store can follow the run.
+fn left_running(shared: &Shared, follower: &Follower, terms: &Terms) -> Value {
+    let run = &follower.run;
+    let mut text = format!("the server is leaving, and run `{run}` goes on once it is back");
+    if let Some(flag) = &shared.store_flag {
+        let _ = write!(
+            text,
+            "; a person follows it with `onecall runs watch {run}{flag}`"
+        );
+    }
+    let _ = write!(text, ". Then {}", result_tool::advice(shared, run));
     result::unfinished(run, Code::PendingRunning, text, terms.declares_output)
 }
 

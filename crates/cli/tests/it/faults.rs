@@ -191,6 +191,50 @@ fn a_run_that_is_not_stored_is_not_said_to_go_on_without_its_server() {
     }
 }
 
+/// Told to stop or killed: the run goes on with the next server, and nobody has to answer anything.
+#[test]
+fn a_caller_whose_server_leaves_is_told_how_to_follow_the_run() {
+    for is_killed in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let (file, settings) = (slow(home, 60_000), home.join("onecall.yaml"));
+        // Whoever waits for a server that is killed must have the id of the run by then.
+        let patience = if is_killed { "500ms" } else { "45s" };
+        std::fs::write(&settings, format!("limits: {{patience: {patience}}}\n")).unwrap();
+        let store = home.join("own.db");
+        let store = store.to_str().unwrap();
+        let settings = settings.to_str().unwrap();
+        let (mut server, url) = serve(home, &[&file, settings, "--store", store]);
+        let call = onecall(home, &["call", &url, "slow", "key=a"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let listed = || run(home, &["runs", "list", "--json", "--store", store]);
+        let id = until("the run", || {
+            let listed = listed();
+            let runs = (listed.code == Some(0)).then(|| listed.json())?;
+            Some(runs[0]["id"].as_str()?.to_owned())
+        });
+        if is_killed {
+            std::thread::sleep(std::time::Duration::from_millis(1_500));
+            server.kill();
+        } else {
+            server.terminate();
+        }
+        let told = Ran::from(call.wait_with_output().unwrap());
+        assert_eq!(told.code, Some(3), "{told:?}");
+        let flag = if is_killed {
+            String::new()
+        } else {
+            format!(" --store {store}")
+        };
+        let watch = format!("onecall runs watch {id}{flag}");
+        assert!(told.err.contains(&watch), "{told:?}");
+        assert_eq!(told.json()["code"], "pending.running", "{told:?}");
+    }
+}
+
 /// Whoever is told that trying again is worth it tries again, and pays twice.
 #[test]
 fn a_caller_of_a_killed_server_is_not_told_to_try_again() {

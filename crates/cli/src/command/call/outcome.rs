@@ -10,29 +10,54 @@ const PENDING_RUNNING: &str = "pending.running";
 /// The structured result, or the text, on stdout; a failure's text on stderr.
 pub(super) fn print_result(result: &Value) -> anyhow::Result<Exit> {
     let is_error = is_error(result);
-    let texts = result
-        .get("content")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
-    let text = onecall_mcp::text_of(texts);
+    let text = text(result);
     if is_error && category(failure(result)) == Some("pending") {
         print::err(&text);
     } else if is_error {
         print::err(format!("error: {text}"));
     }
-    let failure = failure(result);
-    match result.get("structuredContent") {
-        Some(structured) => print::out(serde_json::to_string_pretty(structured)?),
-        None if is_error => print::out(serde_json::to_string_pretty(failure.unwrap_or(result))?),
-        None => print::out(text),
-    }
-    Ok(if is_error { exit_of(failure) } else { Exit::Ok })
+    print_data(result)?;
+    let exit = || exit_of(failure(result));
+    Ok(if is_error { exit() } else { Exit::Ok })
 }
 
-/// A backend that cannot be reached and a run that goes on have exit codes of their own.
+/// The part of it for programs, on stdout; the text where there is nothing else.
+fn print_data(result: &Value) -> anyhow::Result<()> {
+    match result.get("structuredContent") {
+        Some(structured) => print::out(serde_json::to_string_pretty(structured)?),
+        None if is_error(result) => {
+            let failure = failure(result).unwrap_or(result);
+            print::out(serde_json::to_string_pretty(failure)?);
+        }
+        None => print::out(text(result)),
+    }
+    Ok(())
+}
+
+/// Tells of a run that goes on and of which its server says no more, for this reason. `handle`: what it said last,
+/// which may name the store too.
+pub(super) fn print_left(run: &str, handle: &Value, why: &str) -> anyhow::Result<Exit> {
+    let watch = format!("onecall runs watch {run}");
+    let told = text(handle);
+    if told.contains(&watch) {
+        print::err(told);
+        print::err(why);
+    } else {
+        print::err(format!("run {run} goes on: {why}"));
+        print::err(format!(
+            "  = help: {watch}  # where its server keeps its store"
+        ));
+    }
+    print_data(handle)?;
+    Ok(exit_of(failure(handle)))
+}
+
+/// A backend that cannot be reached and a run that waits have exit codes of their own. Where a run goes on and its
+/// result was not to be had, its server cannot be reached any more.
 fn exit_of(failure: Option<&Value>) -> Exit {
     match category(failure) {
         Some("transport") => Exit::Unreachable,
+        Some("pending") if code(failure) == Some(PENDING_RUNNING) => Exit::Unreachable,
         Some("pending") => Exit::Waiting,
         Some(_) | None => Exit::Failed,
     }
@@ -42,11 +67,21 @@ fn category(failure: Option<&Value>) -> Option<&str> {
     failure?.get("category")?.as_str()
 }
 
+fn code(failure: Option<&Value>) -> Option<&str> {
+    failure?.get("code")?.as_str()
+}
+
+/// The text of a result.
+pub(super) fn text(result: &Value) -> String {
+    let blocks = result.get("content").and_then(Value::as_array);
+    onecall_mcp::text_of(blocks.map_or(&[][..], Vec::as_slice))
+}
+
 /// The run that goes on, where the result says that it has not ended yet.
 pub(super) fn running(result: &Value) -> Option<&str> {
-    let failure = failure(result)?;
-    (failure.get("code")? == PENDING_RUNNING)
-        .then(|| failure.get("run_id")?.as_str())
+    let failure = failure(result);
+    (code(failure) == Some(PENDING_RUNNING))
+        .then(|| failure?.get("run_id")?.as_str())
         .flatten()
 }
 

@@ -2,7 +2,7 @@
 //! here its progress is shown and its questions are asked.
 
 use super::given::Given;
-use super::outcome::{may_have_acted, running};
+use super::outcome::{may_have_acted, print_left, running, text};
 use super::pass::{self, Passed, Terms};
 use super::raw;
 use crate::args::CallArgs;
@@ -103,12 +103,18 @@ impl Elsewhere<'_> {
             Passed::Reply(reply) => reply,
             Passed::Left(exit) => return Ok(exit),
         };
-        while let Some(run) = going_on(&reply)? {
+        while let Some((run, handle)) = going_on(&reply)? {
             let arguments = json!({ "run_id": run, "wait_seconds": RESULT_WAIT_SECONDS });
             let fetched = self.exchange(Request::new(RESULT_TOOL, arguments)).await?;
             reply = match fetched {
-                // The server has no such tool: what was told is all that is known.
-                Passed::Reply(Reply::Rpc(_)) => break,
+                // It is leaving, or has no such tool.
+                Passed::Reply(Reply::Rpc(error)) => {
+                    return print_left(&run, &handle, &self.silence(&error.message));
+                }
+                // It cannot be reached: whatever it says itself comes as `Passed`.
+                Passed::Reply(Reply::Result(own)) => {
+                    return print_left(&run, &handle, &self.silence(&text(&own)));
+                }
                 Passed::Reply(reply) => reply,
                 Passed::Left(exit) => return Ok(exit),
             };
@@ -136,6 +142,10 @@ impl Elsewhere<'_> {
         Ok(exit)
     }
 
+    fn silence(&self, why: &str) -> String {
+        format!("`{}` tells no more of it: {why}", self.url)
+    }
+
     async fn exchange(&self, request: Request) -> anyhow::Result<Passed> {
         let send = |sent| self.runtime.call_backend(self.url, sent);
         pass::exchange(Terms::ELSEWHERE, request, send).await
@@ -149,12 +159,13 @@ impl Elsewhere<'_> {
     }
 }
 
-/// The run whose result is still to come.
-fn going_on(reply: &Reply) -> anyhow::Result<Option<String>> {
+/// The run whose result is still to come, and what was told of it.
+fn going_on(reply: &Reply) -> anyhow::Result<Option<(String, Value)>> {
     let result = match reply {
         Reply::Passed(result) => Value::Object(result.parse()?.into_object()),
         Reply::Result(result) => Value::clone(result),
         Reply::Started(_) | Reply::Rpc(_) | Reply::Asks(_) | Reply::UnknownTool => return Ok(None),
     };
-    Ok(running(&result).map(str::to_owned))
+    let run = running(&result).map(str::to_owned);
+    Ok(run.map(|run| (run, result)))
 }

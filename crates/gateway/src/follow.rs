@@ -66,7 +66,7 @@ pub(crate) async fn follow(
         let standing = match moved {
             Moved::Events(seen) => {
                 if let Some(progress) = &mut progress {
-                    progress.tell(&seen.events, &seen.steps).await;
+                    progress.tell(&seen).await;
                 }
                 if let Some(log) = &log {
                     log.tell(&follower.run, &seen.events, &seen.steps).await;

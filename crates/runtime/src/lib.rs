@@ -6,6 +6,7 @@ pub mod ahead;
 mod arrive;
 pub mod calls;
 pub mod compare;
+pub mod counts;
 pub mod documents;
 mod fitted;
 pub mod history;

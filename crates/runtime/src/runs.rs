@@ -1,5 +1,6 @@
 //! Live runs of this process: how to feed them, how to watch them, how they end.
 
+use crate::counts::Counts;
 use crate::limits::{INPUTS_MAX, RUNS_COUNTED_MAX, WATCH_LAG_MAX};
 use crate::log;
 use crate::runtime::Runtime;
@@ -135,6 +136,8 @@ pub struct Seen {
     pub run: RunId,
     pub events: Vec<Event>,
     pub steps: Arc<[String]>,
+    /// How far the run was before these events.
+    pub before: Counts,
 }
 
 #[derive(Clone, Debug)]
@@ -281,6 +284,7 @@ impl Telling {
             }
         }
         let seen = Seen {
+            before: Counts::before(state, &events),
             run: state.run.clone(),
             events,
             steps: Arc::clone(&self.steps),

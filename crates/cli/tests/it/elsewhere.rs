@@ -94,6 +94,32 @@ fn the_steps_of_a_run_elsewhere_are_shown_and_its_labels_kept() {
 }
 
 #[test]
+fn steps_are_counted_on_after_the_patience_of_the_server() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "limits: {patience: 700ms}\n\
+        backends: { demo: { command: onecall, args: [demo] } }\nworkflows: [l.workflow.yaml]\n";
+    let file = home.path().join("onecall.yaml");
+    std::fs::write(&file, text).unwrap();
+    let step = "{ tool: demo.slow, with: { ms: 800 }, needs: ";
+    let workflow = format!(
+        "workflow: long\nsteps:\n  a: {{ tool: demo.slow, with: {{ ms: 100 }} }}\n  \
+         b: {step}[a] }}\n  each: {{ each: [1, 2], tool: demo.slow, with: {{ ms: 400 }}, needs: [b] }}\n  \
+         c: {step}[each] }}\n"
+    );
+    std::fs::write(home.path().join("l.workflow.yaml"), workflow).unwrap();
+    let (_running, url) = serve(home.path(), &[file.to_str().unwrap(), "--ephemeral"]);
+    let ran = run(home.path(), &["call", &url, "long"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // A step that ends between two requests is not told of by itself, but it counts.
+    for (step, count) in [("a", "1/4"), ("b", "2/4"), ("each", "5/6"), ("c", "6/6")] {
+        let step = format!("{step}: completed (");
+        let mut told = ran.err.lines().filter(|line| line.contains(&step));
+        assert!(told.all(|line| line.contains(count)), "{}", ran.err);
+    }
+    assert!(ran.err.contains("c: completed (6/6)"), "{}", ran.err);
+}
+
+#[test]
 fn flags_that_cannot_act_on_a_server_elsewhere_are_refused_by_name() {
     let home = tempfile::tempdir().unwrap();
     let url = "http://127.0.0.1:9/mcp";

@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::{needs, print, signals};
 use anyhow::bail;
 use onecall_engine::journal::Phase;
+use onecall_runtime::counts::Counts;
 use onecall_runtime::now;
 use onecall_runtime::runs::{Seen, names_of, standing_of};
 use onecall_runtime::sensitive::masked;
@@ -42,6 +43,7 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
                 run: run.clone(),
                 events,
                 steps,
+                before: Counts::default(),
             }));
         }
         match stored.summary.phase {

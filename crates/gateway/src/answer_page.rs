@@ -12,7 +12,7 @@ use crate::server::Shared;
 use axum::extract::{DefaultBodyLimit, FromRequest as _};
 use axum::extract::{Form, Path, Request, State};
 use axum::response::Response;
-use context::{what_follows, who_asks};
+use context::{what_follows, what_was_answered, who_asks};
 use form::{Entered, escape};
 use http::{HeaderMap, StatusCode};
 use layout::{notice, page};
@@ -21,6 +21,7 @@ use onecall_engine::identity::RunId;
 use onecall_runtime::questions::{AnswerError, Answered, Given, LookError};
 use onecall_runtime::rounds::{Closed, Whereabouts};
 use onecall_runtime::runs::Asked;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -74,16 +75,28 @@ pub(crate) async fn take(
         }
         Err(Unread::Fault(fault)) => return place.again(&fault, entered).await,
     };
+    let schema = stands.question.schema.as_deref();
+    let answer = taken(schema, &given);
     match shared.runtime.answer(&place.run(), given).await {
-        Ok(Answered::Taken) => notice(
-            StatusCode::OK,
-            "Your answer was taken. You can close this page.",
-        ),
+        Ok(Answered::Taken) => page(StatusCode::OK, &answer),
         Ok(Answered::AskedAgain { reason }) => place.again(&reason, entered).await,
         Ok(Answered::TooLate) => closed(Closed::TimedOut),
         Err(AnswerError::NotAsked { .. }) => closed(stands.closed.unwrap_or(Closed::Withdrawn)),
         Err(error) => refused(&error),
     }
+}
+
+/// The page that ends it repeats the answer, so that a slip is seen while the run can still be stopped.
+fn taken(schema: Option<&Value>, given: &Given) -> String {
+    let how = match given.action {
+        AnswerAction::Accept => "Your answer was taken: accepted.",
+        AnswerAction::Decline => "Your answer was taken: declined.",
+        AnswerAction::Cancel | AnswerAction::Timeout => "Your answer was taken: cancelled.",
+    };
+    let content = given.content.as_ref();
+    let rows = content.map_or_else(Vec::new, |content| form::told(schema, content));
+    let rows = what_was_answered(&rows);
+    format!("<h1>{how}</h1>{rows}<p>You can close this page.</p>")
 }
 
 /// Why a form holds no answer.

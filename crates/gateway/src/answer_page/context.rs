@@ -58,6 +58,19 @@ fn row(list: &mut String, name: &str, value: &str) {
     let _ = write!(list, "<dt>{name}</dt><dd>{value}</dd>");
 }
 
+/// What was answered, for whoever gave it.
+pub(super) fn what_was_answered(rows: &[(String, String)]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut list = "<dl>".to_owned();
+    for (name, value) in rows {
+        row(&mut list, &escape(name), &escape(value));
+    }
+    list.push_str("</dl>");
+    list
+}
+
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -8,6 +8,7 @@ mod shape;
 mod tests;
 
 use draw::Drawing;
+use onecall_workflow::coerce::mask;
 use serde_json::{Map, Value};
 
 /// Fields of the answer have this before their name, so that none is mistaken for a button.
@@ -81,7 +82,46 @@ pub(crate) fn read(schema: Option<&Value>, entered: Entered<'_>) -> Result<Value
         let text = entered.first(WHOLE).unwrap_or_default();
         return serde_json::from_str(text).map_err(|error| format!("this is not JSON: {error}"));
     };
-    read::object(&fields, "", entered).map(Value::Object)
+    read::answer(&fields, entered).map(Value::Object)
+}
+
+/// An answer as rows for whoever gave it: the titles of its fields, secrets covered.
+pub(crate) fn told(schema: Option<&Value>, answer: &Value) -> Vec<(String, String)> {
+    let mut answer = answer.clone();
+    let mut rows = Vec::new();
+    let Some(schema) = schema else {
+        return rows;
+    };
+    mask(schema, &mut answer);
+    match (shape::fields(schema), &answer) {
+        (Some(fields), Value::Object(answer)) => told_below(&fields, "", answer, &mut rows),
+        (_, answer) => rows.push(("Answer".to_owned(), shape::bare(answer))),
+    }
+    rows
+}
+
+fn told_below(
+    fields: &[shape::Field<'_>],
+    above: &str,
+    answer: &Map<String, Value>,
+    rows: &mut Vec<(String, String)>,
+) {
+    for field in fields {
+        let Some(value) = answer.get(field.name) else {
+            continue;
+        };
+        let title = format!("{above}{}", field.text("title").unwrap_or(field.name));
+        match (&field.kind, value) {
+            (shape::Kind::Object(fields), Value::Object(below)) => {
+                told_below(fields, &format!("{title}: "), below, rows);
+            }
+            (_, Value::Bool(flag)) => {
+                let shown = if *flag { "yes" } else { "no" };
+                rows.push((title, shown.to_owned()));
+            }
+            (_, value) => rows.push((title, shape::bare(value))),
+        }
+    }
 }
 
 /// The name of a field below another: names are told apart by `/`, as in a JSON pointer.

@@ -10,9 +10,9 @@ color:#222;background:#fff}h1{font-size:1.4rem;overflow-wrap:anywhere}h2{font-si
 pre{white-space:pre-wrap}pre,dd,code{overflow-wrap:anywhere}dl{display:grid;\
 grid-template-columns:minmax(6rem,max-content) 1fr;gap:.2rem 1rem}dt{color:#555}dd{margin:0;white-space:pre-wrap}\
 li{margin-bottom:1rem}label,legend{font-weight:600}label.box{display:block;font-weight:400}\
-form p{margin:1rem 0 .2rem}input:not([type=checkbox]),select,textarea{display:block;width:100%;\
+form p{margin:1rem 0 .2rem}input:not([type=checkbox],[type=radio]),select,textarea{display:block;width:100%;\
 box-sizing:border-box;padding:.4rem;font:inherit;color:inherit;background:inherit;border:1px solid #888;\
-border-radius:.3rem}input[type=checkbox]{width:1.1rem;height:1.1rem;vertical-align:middle}\
+border-radius:.3rem}input[type=checkbox],input[type=radio]{width:1.1rem;height:1.1rem;vertical-align:middle}\
 fieldset{border:1px solid #bbb;border-radius:.3rem;margin:1rem 0}.note{color:#555;font-weight:400}\
 p.note{margin:.2rem 0}em{color:#555}button{font:inherit;padding:.5rem 1.2rem;margin:.5rem .5rem 0 0;\
 border:1px solid #888;border-radius:.3rem;color:inherit;background:#eee}button[value=accept]{color:#fff;\

@@ -179,6 +179,39 @@ async fn an_answer_that_does_not_fit_is_asked_again_on_the_same_page() {
     world.end().await;
 }
 
+/// Asks for a yes or no.
+const DECIDING: &str = "
+- name: decide
+  description: Asks
+  parameters: {type: object, properties: {}}
+  steps:
+  - {id: sure, type: elicitation, message: 'Publish?', timeout: 24h, schema: {type: object, required: [ok],
+      properties: {ok: {type: boolean}}}}
+";
+
+#[tokio::test]
+async fn a_form_that_is_sent_at_once_decides_nothing() {
+    let world = World::serving(configured(DECIDING)).await;
+    let mut client = Http::new(world.address);
+    let path = page_of(&mut client, json!({ "name": "decide" })).await;
+    for _ in 0..5 {
+        let (status, page) = post(&client, &path, "action=accept&round=0").await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
+        assert!(page.contains("choose yes or no for `ok`"), "{page}");
+        assert!(page.contains("type=\"radio\""), "{page}");
+    }
+    let (status, page) = post(&client, &path, "action=accept&round=0&f.ok=true").await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    for part in ["Your answer was taken: accepted", "<dt>ok</dt><dd>yes</dd>"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    world.newest_comes_to("decide", Phase::Completed).await;
+    let path = page_of(&mut client, json!({ "name": "decide" })).await;
+    let (_, page) = post(&client, &path, "action=decline&round=0").await;
+    assert!(page.contains("Your answer was taken: declined"), "{page}");
+    world.end().await;
+}
+
 #[tokio::test]
 async fn a_closed_question_tells_how_it_was_closed() {
     let world = World::serving(configured(COUNTING)).await;

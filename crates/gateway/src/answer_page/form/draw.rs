@@ -63,13 +63,20 @@ impl Drawing<'_> {
                     "<p><label><input type=\"checkbox\" name=\"{name}\" value=\"true\"{described}{checked}> {label}</label></p>{note}"
                 );
             }
+            Kind::YesNo => {
+                let _ = write!(
+                    self.html,
+                    "<fieldset{described}><legend>{label}</legend>{note}"
+                );
+                self.yes_or_no(field, name);
+                self.html.push_str("</fieldset>");
+            }
             Kind::Choice(_) | Kind::Lines(_) | Kind::One(_) | Kind::Json => {
                 let _ = write!(
                     self.html,
                     "<p><label for=\"{id}\">{label}</label></p>{note}"
                 );
-                let is_needed = field.is_required && !self.is_optional;
-                let needed = if is_needed { " required" } else { "" };
+                let needed = self.needed(field);
                 let name_is = escape(name);
                 let attributes = format!("id=\"{id}\" name=\"{name_is}\"{described}{needed}");
                 self.control(field, &attributes, name);
@@ -103,7 +110,12 @@ impl Drawing<'_> {
             Kind::One(scalar) => {
                 input(&mut self.html, field, *scalar, attributes, value.as_deref());
             }
-            Kind::Lines(_) | Kind::Json | Kind::Object(_) | Kind::Choices(_) | Kind::Flag => {
+            Kind::Lines(_)
+            | Kind::Json
+            | Kind::Object(_)
+            | Kind::Choices(_)
+            | Kind::Flag
+            | Kind::YesNo => {
                 let text = escape(&value.unwrap_or_default());
                 let _ = write!(
                     self.html,
@@ -130,6 +142,28 @@ impl Drawing<'_> {
                 self.html,
                 "<label class=\"box\"><input type=\"checkbox\" name=\"{name}\" value=\"{own}\"{checked}> {shown}</label>"
             );
+        }
+    }
+
+    /// Neither is chosen before somebody chooses: a form that is sent at once must not decide.
+    fn yes_or_no(&mut self, field: &Field<'_>, name: &str) {
+        let needed = self.needed(field);
+        let before = self.entered.and_then(|entered| entered.first(name));
+        for (value, shown) in [("true", "Yes"), ("false", "No")] {
+            let checked = checked(before == Some(value));
+            let name = escape(name);
+            let _ = write!(
+                self.html,
+                "<label class=\"box\"><input type=\"radio\" name=\"{name}\" value=\"{value}\"{needed}{checked}> {shown}</label>"
+            );
+        }
+    }
+
+    fn needed(&self, field: &Field<'_>) -> &'static str {
+        if field.is_required && !self.is_optional {
+            " required"
+        } else {
+            ""
         }
     }
 
@@ -166,7 +200,12 @@ fn note(field: &Field<'_>, id: &str) -> String {
         Kind::Lines(_) => Some("one a line"),
         Kind::Json => Some("as JSON"),
         Kind::One(Scalar::Text) if field.text("format") == Some("date-time") => Some("in UTC"),
-        Kind::One(_) | Kind::Object(_) | Kind::Choice(_) | Kind::Choices(_) | Kind::Flag => None,
+        Kind::One(_)
+        | Kind::Object(_)
+        | Kind::Choice(_)
+        | Kind::Choices(_)
+        | Kind::Flag
+        | Kind::YesNo => None,
     };
     let text = match (field.text("description").map(escape), hint) {
         (Some(about), Some(hint)) => format!("{about} ({hint})"),

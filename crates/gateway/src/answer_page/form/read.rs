@@ -4,8 +4,17 @@ use super::shape::{Choice, Field, Kind, Scalar, bare};
 use super::{Entered, below};
 use serde_json::{Map, Number, Value};
 
-/// The object that the fields hold, or why they hold none.
-pub(super) fn object(
+/// The answer that the fields hold, or why they hold none.
+pub(super) fn answer(
+    fields: &[Field<'_>],
+    entered: Entered<'_>,
+) -> Result<Map<String, Value>, String> {
+    let answer = object(fields, "", entered)?;
+    refuse_undecided(fields, &answer)?;
+    Ok(answer)
+}
+
+fn object(
     fields: &[Field<'_>],
     prefix: &str,
     entered: Entered<'_>,
@@ -25,9 +34,18 @@ fn value(field: &Field<'_>, name: &str, entered: Entered<'_>) -> Result<Option<V
     let filled = first.filter(|text| !text.trim().is_empty());
     Ok(match &field.kind {
         Kind::Flag => Some(Value::Bool(first.is_some())),
+        Kind::YesNo => match filled {
+            None => None,
+            Some("true") => Some(Value::Bool(true)),
+            Some("false") => Some(Value::Bool(false)),
+            Some(other) => return Err(format!("`{}` is yes or no, not `{other}`", field.name)),
+        },
         Kind::Object(fields) => {
             let inner = object(fields, name, entered)?;
-            let is_left_out = !field.is_required && is_untouched(&inner);
+            let is_left_out = !field.is_required && is_untouched(fields, &inner);
+            if !is_left_out {
+                refuse_undecided(fields, &inner)?;
+            }
             (!is_left_out).then_some(Value::Object(inner))
         }
         Kind::Choices(choices) => {
@@ -65,14 +83,31 @@ fn value(field: &Field<'_>, name: &str, entered: Entered<'_>) -> Result<Option<V
     })
 }
 
+/// What must be decided and was not is nobody's answer, neither yes nor no.
+fn refuse_undecided(fields: &[Field<'_>], answer: &Map<String, Value>) -> Result<(), String> {
+    let undecided = fields
+        .iter()
+        .find(|field| matches!(field.kind, Kind::YesNo) && !answer.contains_key(field.name));
+    match undecided {
+        Some(field) => Err(format!("choose yes or no for `{}`", field.name)),
+        None => Ok(()),
+    }
+}
+
 /// Nothing was entered in any field of an object.
-fn is_untouched(object: &Map<String, Value>) -> bool {
-    object.values().all(|value| match value {
-        Value::Bool(flag) => !flag,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(below) => is_untouched(below),
-        Value::Null | Value::Number(_) => false,
+fn is_untouched(fields: &[Field<'_>], object: &Map<String, Value>) -> bool {
+    fields.iter().all(|field| {
+        let Some(value) = object.get(field.name) else {
+            return true;
+        };
+        match (&field.kind, value) {
+            (Kind::YesNo, _) | (_, Value::Null | Value::Number(_)) => false,
+            (Kind::Object(fields), Value::Object(below)) => is_untouched(fields, below),
+            (_, Value::Bool(flag)) => !flag,
+            (_, Value::String(text)) => text.is_empty(),
+            (_, Value::Array(items)) => items.is_empty(),
+            (_, Value::Object(below)) => below.is_empty(),
+        }
     })
 }
 

@@ -22,6 +22,8 @@ pub(super) enum Kind<'a> {
     /// Any number of scalars, one a line.
     Lines(Scalar),
     Flag,
+    /// A flag that must be decided: there is no answer before one is given.
+    YesNo,
     One(Scalar),
     Json,
 }
@@ -82,10 +84,17 @@ impl<'a> Reading<'a> {
                 name,
                 schema,
                 is_required: is_required(name),
-                kind: self.kind(schema, depth),
+                kind: self.kind_in(schema, is_required(name), depth),
             });
         }
         Some(fields)
+    }
+
+    fn kind_in(&mut self, schema: &'a Value, is_required: bool, depth: usize) -> Kind<'a> {
+        match self.kind(schema, depth) {
+            Kind::Flag if is_required && schema.get("default").is_none() => Kind::YesNo,
+            kind => kind,
+        }
     }
 
     fn kind(&mut self, schema: &'a Value, depth: usize) -> Kind<'a> {

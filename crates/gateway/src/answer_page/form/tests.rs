@@ -89,6 +89,63 @@ fn objects_are_fieldsets_and_lists_are_lines() {
 }
 
 #[test]
+fn what_must_be_decided_is_never_decided_by_silence() {
+    let schema = json!({ "type": "object", "required": ["ok", "far"], "properties": {
+        "ok": { "type": "boolean", "title": "Go?" },
+        "far": { "type": "boolean", "default": false },
+        "more": { "type": "object", "required": ["sure"], "properties": {
+            "sure": { "type": "boolean" }, "note": { "type": "string" } } } } });
+    let text = fields(Some(&schema), None);
+    for part in [
+        "<legend>Go?</legend>",
+        "type=\"radio\" name=\"f.ok\" value=\"true\" required> Yes",
+        "type=\"radio\" name=\"f.ok\" value=\"false\" required> No",
+        "type=\"checkbox\" name=\"f.far\"",
+        "type=\"radio\" name=\"f.more/sure\" value=\"true\"> Yes",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("checked"), "{text}");
+    for silent in [&[][..], &[("f.ok", "")]] {
+        assert_eq!(
+            answer(&schema, silent),
+            Err("choose yes or no for `ok`".to_owned())
+        );
+    }
+    assert!(answer(&schema, &[("f.ok", "on")]).is_err());
+    for (word, flag) in [("true", true), ("false", false)] {
+        let expected = json!({ "ok": flag, "far": false });
+        assert_eq!(answer(&schema, &[("f.ok", word)]), Ok(expected));
+        let again = entered(&[("f.ok", word)]);
+        let text = fields(Some(&schema), Some(Entered(&again)));
+        let chosen = format!("value=\"{word}\" required checked");
+        assert!(text.contains(&chosen), "{text}");
+    }
+    // An object that may be left out needs its decision once it is filled in, and a `no` is one.
+    let begun = answer(&schema, &[("f.ok", "true"), ("f.more/note", "x")]);
+    assert_eq!(begun, Err("choose yes or no for `sure`".to_owned()));
+    let refused = answer(&schema, &[("f.ok", "true"), ("f.more/sure", "false")]);
+    let expected = json!({ "ok": true, "far": false, "more": { "sure": false } });
+    assert_eq!(refused, Ok(expected));
+}
+
+#[test]
+fn an_answer_is_told_by_titles_and_without_secrets() {
+    let schema = json!({ "type": "object", "properties": {
+        "ok": { "type": "boolean", "title": "Go?" },
+        "key": { "type": "string", "writeOnly": true },
+        "to": { "type": "object", "title": "Place", "properties": { "city": { "type": "string" } } } } });
+    let answer = json!({ "ok": false, "key": "hunter2", "to": { "city": "<Bonn>" } });
+    let rows = told(Some(&schema), &answer);
+    let shown: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let expected = [("Go?", "no"), ("key", "•••"), ("Place: city", "<Bonn>")];
+    assert_eq!(shown, expected);
+}
+
+#[test]
 fn choices_keep_their_types() {
     let schema = json!({ "type": "object", "required": ["n", "c"], "properties": {
         "n": { "enum": [1, 2.5, true, null, "t"], "default": 2.5 },

@@ -16,6 +16,7 @@ mod portability;
 mod prefix;
 pub mod reach;
 mod read;
+mod recognise;
 mod resources;
 pub mod schema;
 pub mod settings;
@@ -26,7 +27,9 @@ mod taken;
 mod toolhive;
 mod workloads;
 
+pub use onecall_dialects::dialect::CONFIGURATIONS;
 pub use onecall_dialects::mcptest::Compat;
 pub use portability::portability;
 pub use read::{Input, Options, read, references, survey};
+pub use recognise::is_recognised;
 pub use substitute::Environment;

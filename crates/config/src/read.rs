@@ -6,6 +6,7 @@ use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
 use crate::prefix;
 use crate::reach::Reach;
+use crate::recognise::kind_of;
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
@@ -15,7 +16,7 @@ use crate::suite::{self, Suite};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
 use crate::workloads::Stated;
-use onecall_dialects::dialect::{Kind, MAIN_KEYS, detect};
+use onecall_dialects::dialect::{Kind, MAIN_KEYS};
 use onecall_dialects::mcptest::Compat;
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
@@ -154,12 +155,12 @@ fn of_kind(documents: &mut Vec<Found>, kind: Kind) -> impl Iterator<Item = Found
 }
 
 /// The paths of workflow files that an `onecall.yaml` names, relative to it.
-pub fn references(sources: &SourceMap, source: SourceId) -> Vec<Text> {
-    let (documents, _) = parse(sources, source);
-    let name = sources.get(source).name();
+pub fn references(sources: &SourceMap, input: Input) -> Vec<Text> {
+    let (documents, _) = parse(sources, input.source);
+    let name = sources.get(input.source).name();
     documents
         .iter()
-        .filter(|document| detect(document, name) == Some(Kind::Onecall))
+        .filter(|document| kind_of(document, name, input.named) == Some(Kind::Onecall))
         .flat_map(|document| onecall::paths(&document.root))
         .collect()
 }
@@ -182,13 +183,15 @@ impl Found {
 }
 
 /// Words that only files of ours hold, whether they can be read or not.
-const OURS: [&str; 5] = [
-    "compositeTools",
-    "toolhive.stacklok.dev/",
-    "mcpServers",
-    "workflow:",
-    "compositions:",
-];
+const OURS: [&str; 3] = ["compositeTools", "toolhive.stacklok.dev/", "mcpServers"];
+
+/// Words that only files of ours begin a line with.
+const OURS_FIRST: [&str; 2] = ["workflow:", "compositions:"];
+
+fn speaks_of_ours(text: &str) -> bool {
+    let begins = |line: &str| OURS_FIRST.iter().any(|word| line.starts_with(word));
+    OURS.iter().any(|word| text.contains(word)) || text.lines().any(begins)
+}
 
 /// Whether a file that could not be parsed to its end may have given backends.
 fn lacks_backends(documents: &[Found], faults: &Diagnostics) -> bool {
@@ -217,7 +220,8 @@ pub(crate) fn parse_all(
     for input in inputs {
         let name = sources.get(input.source).name();
         let (documents, faults) = parse(sources, input.source);
-        let is_known = |document: &Document| detect(document, name).is_some();
+        let kind_of = |document: &Document| kind_of(document, name, input.named);
+        let is_known = |document: &Document| kind_of(document).is_some();
         let recognised = documents.iter().any(is_known);
         if recognised || !faults.has_errors() {
             let what = if recognised { "a document of " } else { "" };
@@ -232,7 +236,7 @@ pub(crate) fn parse_all(
             }
         }
         let text = sources.get(input.source).text();
-        if input.named || recognised || OURS.iter().any(|word| text.contains(word)) {
+        if input.named || recognised || speaks_of_ours(text) {
             diagnostics.append(faults);
         } else {
             // A broken file of a directory may be anybody's; silence would hide it if it is ours.
@@ -245,7 +249,7 @@ pub(crate) fn parse_all(
         }
         let directory = name.rsplit_once(['/', '\\']).map_or("", |(path, _)| path);
         for document in documents {
-            if let Some(kind) = detect(&document, name) {
+            if let Some(kind) = kind_of(&document) {
                 all.push(Found {
                     document,
                     kind,

@@ -61,6 +61,9 @@ const ONECALL_KEYS: [&str; 9] = [
     "environment",
 ];
 
+/// The names of the configuration of a folder.
+pub const CONFIGURATIONS: [&str; 3] = ["onecall.yaml", "onecall.yml", "onecall.json"];
+
 /// The keys by which documents are told in the first place.
 pub const MAIN_KEYS: [&str; 6] = [
     "backends",
@@ -71,17 +74,26 @@ pub const MAIN_KEYS: [&str; 6] = [
     "compositeTools",
 ];
 
+/// What the name of a file alone says.
+pub fn kind_of_name(name: &str) -> Option<Kind> {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    if CONFIGURATIONS.contains(&file) {
+        return Some(Kind::Onecall);
+    }
+    let is_workflow = [".workflow.yaml", ".workflow.yml", ".workflow.json"];
+    let is_workflow = is_workflow.iter().any(|end| file.ends_with(end));
+    is_workflow.then_some(Kind::Workflow)
+}
+
 /// What a document is, or `None` when nothing reads it. `name` is the name of its file.
 pub fn detect(document: &Document, name: &str) -> Option<Kind> {
     let root = &document.root;
     root.as_mapping()?;
     let has = |key: &str| root.get(key).is_some();
-    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    if matches!(file, "onecall.yaml" | "onecall.yml" | "onecall.json") {
-        return Some(Kind::Onecall);
+    if let Some(kind) = kind_of_name(name) {
+        return Some(kind);
     }
-    let is_named = [".workflow.yaml", ".workflow.yml", ".workflow.json"];
-    if has("workflow") || is_named.iter().any(|end| file.ends_with(end)) {
+    if has("workflow") {
         return Some(Kind::Workflow);
     }
     if has("apiVersion") && has("kind") {

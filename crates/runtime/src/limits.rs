@@ -34,6 +34,15 @@ pub(crate) const INPUTS_MAX: usize = 64;
 /// Limit: files of one command.
 pub(crate) const FILES_MAX: usize = 10_000;
 
+/// Limit: files beside a configuration that are looked at, to tell which of them are not read.
+pub(crate) const BESIDE_FILES_MAX: usize = 200;
+
+/// Limit: bytes of such a file; a longer one was not written by hand.
+pub(crate) const BESIDE_BYTES_MAX: u64 = 256 * 1024;
+
+/// Such files that are named; more are counted.
+pub(crate) const BESIDE_SHOWN_MAX: usize = 5;
+
 /// Limit: how deep directories are read.
 pub(crate) const DEPTH_MAX: usize = 16;
 

@@ -1,7 +1,9 @@
 //! Reading files and directories into texts. What they mean is for `config` and the dialects.
 
+mod beside;
+
 use crate::limits::{DEPTH_MAX, FILES_MAX};
-use onecall_config::{Input, references};
+use onecall_config::{CONFIGURATIONS, Input, references};
 use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes, suggest};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -66,12 +68,12 @@ pub enum ReadSourcesError {
     TooMany,
 }
 
-/// Reads what the paths name; directories give what looks like a document.
+/// Reads what the paths name. A directory gives its configuration and what that names, else what is recognised in it.
 pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
     let mut reader = Reader::default();
     for path in paths {
         let read = if path.is_dir() {
-            reader.directory(path, 0)
+            reader.given_directory(path)
         } else {
             reader.file(path, true)
         };
@@ -87,6 +89,12 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
     reader.collected.lock = lock_file(lock)?;
     reader.collected.home = home(paths);
     Ok(reader.collected)
+}
+
+/// The configuration that a folder holds.
+pub fn configuration_of(folder: &Path) -> Option<PathBuf> {
+    let mut names = CONFIGURATIONS.iter().map(|name| folder.join(name));
+    names.find(|path| path.is_file())
 }
 
 /// Where the lock file of these paths stands, or would stand.
@@ -138,6 +146,18 @@ struct Reader {
 }
 
 impl Reader {
+    /// One that holds a configuration is a project: other files in it may be anybody's, and copies of what it says.
+    fn given_directory(&mut self, path: &Path) -> Result<(), ReadSourcesError> {
+        let Some(configuration) = configuration_of(path) else {
+            return self.directory(path, 0);
+        };
+        self.collected.stamp.add(path);
+        self.file(&configuration, true)?;
+        let note = beside::left_out(path, &configuration, &self.seen);
+        self.collected.diagnostics.extend(note);
+        Ok(())
+    }
+
     fn directory(&mut self, path: &Path, depth: usize) -> Result<(), ReadSourcesError> {
         if depth > DEPTH_MAX {
             return Ok(());
@@ -200,8 +220,9 @@ impl Reader {
         let name = path.display().to_string();
         let (source, fault) = self.collected.sources.add_bytes(name, bytes);
         self.collected.diagnostics.extend(fault);
-        self.collected.inputs.push(Input { source, named });
-        for reference in references(&self.collected.sources, source) {
+        let input = Input { source, named };
+        self.collected.inputs.push(input);
+        for reference in references(&self.collected.sources, input) {
             let base = path.parent().unwrap_or(Path::new("."));
             let target = base.join(reference.as_str());
             let read = if target.is_dir() {

@@ -12,6 +12,7 @@ mod doctor;
 mod elsewhere;
 mod equivalent;
 mod faults;
+mod folders;
 mod guides;
 mod http;
 mod names;

@@ -49,7 +49,7 @@ fn an_edited_file_is_served_and_a_broken_one_is_not() {
     assert_eq!(status["reloads"], json!({ "count": 2, "refused": null }));
 }
 
-const BACKENDS: &str = "backends: {demo: {command: onecall, args: [demo]}}\n";
+const BACKENDS: &str = "backends: {demo: {command: onecall, args: [demo]}}\nworkflows: [.]\n";
 
 fn workflow(tool: &str) -> String {
     format!("workflow: say\nsteps:\n  first: {{tool: {tool}, with: {{text: a}}}}\n")

@@ -498,7 +498,11 @@ fn the_schema_of_workflow_files_has_the_keys_of_the_table() {
 fn paths_of_workflows_are_told_to_the_caller() {
     let mut sources = onecall_source::SourceMap::new();
     let id = sources.add("onecall.yaml", "workflows: [flows/a.yaml, b]\n");
-    let paths: Vec<String> = onecall_config::references(&sources, id)
+    let input = onecall_config::Input {
+        source: id,
+        named: false,
+    };
+    let paths: Vec<String> = onecall_config::references(&sources, input)
         .iter()
         .map(ToString::to_string)
         .collect();

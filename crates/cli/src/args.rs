@@ -93,11 +93,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall check .\n  onecall check onecall.yaml --tools tools.json\n  onecall check vmcp.yaml --format sarif > faults.sarif\n  onecall check release.workflow.yaml --print"
+    after_help = "Examples:\n  onecall check\n  onecall check .\n  onecall check onecall.yaml --tools tools.json\n  onecall check vmcp.yaml --format sarif > faults.sarif\n  onecall check release.workflow.yaml --print"
 )]
 pub(crate) struct CheckArgs {
-    /// Files or directories
-    #[arg(required_unless_present = "config", value_name = "PATH")]
+    /// Files or directories [default: `onecall.yaml` here]
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// A file, as other tools spell it
     #[arg(short, long, value_name = "FILE")]
@@ -174,8 +174,8 @@ pub(crate) struct CallArgs {
     after_help = "Examples:\n  onecall serve --demo\n  onecall serve onecall.yaml workflows/\n  onecall serve vmcp.yaml --backend github=https://example.com/mcp\n  onecall serve . --stdio\n  onecall serve . --mcp-config ~/.cursor/mcp.json --ephemeral\n  onecall serve onecall.yaml --host 0.0.0.0 --public-url https://tools.example.com"
 )]
 pub(crate) struct ServeArgs {
-    /// Files or directories with backends and workflows
-    #[arg(required_unless_present_any = ["demo", "backends", "mcp_configs"], value_name = "PATH")]
+    /// Files or directories with backends and workflows [default: `onecall.yaml` here]
+    #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// The port to listen on; 0 takes any free one
     #[arg(long, default_value_t = 4483)]
@@ -396,11 +396,11 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall graph onecall.yaml release\n  onecall graph . --format mermaid"
+    after_help = "Examples:\n  onecall graph release\n  onecall graph onecall.yaml release\n  onecall graph . --format mermaid"
 )]
 pub(crate) struct GraphArgs {
-    /// A file or directory
-    pub(crate) path: PathBuf,
+    /// A file or directory [default: `onecall.yaml` here]
+    pub(crate) path: Option<PathBuf>,
     /// The workflow to draw; all of them if none is named
     pub(crate) workflow: Option<String>,
     /// How to draw
@@ -422,8 +422,8 @@ pub(crate) enum GraphFormat {
     after_help = "Examples:\n  onecall tools onecall.yaml\n  onecall tools onecall.yaml --save tools.json\n  onecall tools http://127.0.0.1:4483/mcp --json"
 )]
 pub(crate) struct ToolsArgs {
-    /// Files or directories with backends, or the URL of one
-    #[arg(required_unless_present_any = ["backends", "mcp_configs"], value_name = "PATH|URL")]
+    /// Files or directories with backends, or the URL of one [default: `onecall.yaml` here]
+    #[arg(value_name = "PATH|URL")]
     pub(crate) paths: Vec<PathBuf>,
     /// Write `{backend: list}` as JSON, for `check --tools`
     #[arg(long, value_name = "FILE")]

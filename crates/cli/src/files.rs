@@ -6,7 +6,7 @@ use crate::own;
 use crate::token::TokenArgs;
 use crate::wire::{self, Loaded};
 use clap::{Args, ValueEnum};
-use onecall_config::{Compat, Input};
+use onecall_config::{CONFIGURATIONS, Compat, Input};
 use onecall_runtime::sources::{self, Collected};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ pub(crate) const CONFIGURATION: &str = "onecall.yaml";
 
 /// The configuration of this folder, for commands that were given no path.
 pub(crate) fn of_this_folder() -> Option<PathBuf> {
-    let own = PathBuf::from(CONFIGURATION);
-    own.is_file().then_some(own)
+    let mut names = CONFIGURATIONS.iter().map(PathBuf::from);
+    names.find(|own| own.is_file())
 }
 
 #[derive(Clone, Debug, Default, Args)]
@@ -44,6 +44,22 @@ enum Program {
 }
 
 impl FileArgs {
+    /// The paths that were written. Where none is, the configuration of this folder is meant, or the backends of the
+    /// flags alone; `usage` is how the command is written with a path.
+    pub(crate) fn paths_or_here(
+        &self,
+        mut paths: Vec<PathBuf>,
+        usage: &str,
+    ) -> anyhow::Result<Vec<PathBuf>> {
+        if paths.is_empty() {
+            paths.extend(of_this_folder());
+        }
+        if paths.is_empty() && !self.gives_backends() {
+            return Err(no_path(usage));
+        }
+        Ok(paths)
+    }
+
     /// Reads the paths and what the flags add to them.
     pub(crate) fn collect(&self, paths: &[PathBuf]) -> anyhow::Result<Collected> {
         let paths: Vec<PathBuf> = paths.iter().chain(&self.mcp_configs).cloned().collect();
@@ -127,6 +143,13 @@ impl FileArgs {
         }
         Ok(())
     }
+}
+
+/// Neither a path nor a configuration here.
+pub(crate) fn no_path(usage_is: &str) -> anyhow::Error {
+    usage(format!(
+        "no path is named, and there is no `{CONFIGURATION}` here; write `{usage_is}`"
+    ))
 }
 
 /// `NAME=URL`, or `NAME=COMMAND ARGUMENT…` in the words of a shell.

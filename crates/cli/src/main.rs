@@ -77,7 +77,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Schema(args) => command::schema::run(&args),
         Command::Explain(args) => Ok(command::explain::run(&args)),
         Command::Init(args) => on_runtime(boxed(command::init::run(args))),
-        Command::Connect(args) => command::connect::run(&args),
+        Command::Connect(args) => command::connect::run(args),
         Command::Doctor(args) => on_runtime(boxed(command::doctor::run(args))),
         Command::Completions(args) => Ok(command::completions::run(&args)),
         Command::Call(args) => on_runtime(boxed(command::call::run(args))),

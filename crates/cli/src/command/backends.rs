@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  onecall backends onecall.yaml\n  onecall backends . --json")]
 pub(crate) struct BackendsArgs {
-    /// Files or directories with backends
+    /// Files or directories with backends [default: `onecall.yaml` here]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Print it as JSON
@@ -26,7 +26,9 @@ pub(crate) struct BackendsArgs {
 }
 
 pub(crate) async fn run(args: BackendsArgs) -> anyhow::Result<Exit> {
-    let Some(mut settings) = args.files.load(&args.paths)?.sound() else {
+    let usage = "onecall backends PATH";
+    let paths = args.files.paths_or_here(args.paths, usage)?;
+    let Some(mut settings) = args.files.load(&paths)?.sound() else {
         return Ok(Exit::Failed);
     };
     let server = wire::only_server(&mut settings)?;

@@ -13,7 +13,7 @@ mod trace;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
-use crate::files::{self, CONFIGURATION, FileArgs};
+use crate::files::FileArgs;
 use crate::{print, values, waiting, wire};
 use given::Given;
 use onecall_backends::BackendState;
@@ -115,14 +115,9 @@ impl Words {
 
     /// Where no path is written, the configuration of this folder is meant, or the backends of the flags alone.
     fn here(mut self, files: &FileArgs) -> anyhow::Result<Self> {
-        if self.url.is_none() && self.paths.is_empty() {
-            self.paths.extend(files::of_this_folder());
-            if self.paths.is_empty() && !files.gives_backends() {
-                let tool = &self.tool;
-                return Err(usage(format!(
-                    "no path is named, and there is no `{CONFIGURATION}` here; write `onecall call PATH {tool} key=value`"
-                )));
-            }
+        if self.url.is_none() {
+            let usage = format!("onecall call PATH {} key=value", self.tool);
+            self.paths = files.paths_or_here(self.paths, &usage)?;
         }
         Ok(self)
     }

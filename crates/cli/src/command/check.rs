@@ -15,7 +15,8 @@ use serde_json::Value;
 use std::path::Path;
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let paths: Vec<_> = args.paths.iter().chain(&args.config).cloned().collect();
+    let paths = args.paths.iter().chain(&args.config).cloned().collect();
+    let paths = args.files.paths_or_here(paths, "onecall check PATH")?;
     let collected = args.files.collect(&paths)?;
     let inputs = collected.inputs.clone();
     let mut loaded = wire::understand(collected, args.files.compat());

@@ -3,10 +3,11 @@
 use crate::client_file::{Change, ClientFile, Readers};
 use crate::clients::{Client, Folders, Variable};
 use crate::exit::{Exit, usage};
+use crate::files::{self, no_path};
 use crate::token::TokenArgs;
 use crate::{print, wire};
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use onecall_runtime::now;
 use onecall_source::codes;
 use serde_json::Value;
@@ -22,8 +23,8 @@ const STAND_IN: &str = "http://not-set.invalid";
 pub(crate) struct ConnectArgs {
     #[arg(value_enum)]
     client: Client,
-    /// Files or directories that the client shall serve, as for `onecall serve`
-    #[arg(required_unless_present = "url", value_name = "PATH")]
+    /// Files or directories that the client shall serve, as for `onecall serve` [default: `onecall.yaml` here]
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Reach a server that runs already instead of starting one
     #[arg(long, conflicts_with = "paths")]
@@ -44,7 +45,18 @@ pub(crate) struct ConnectArgs {
     print: bool,
 }
 
-pub(crate) fn run(args: &ConnectArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(mut args: ConnectArgs) -> anyhow::Result<Exit> {
+    if args.url.is_none() && args.paths.is_empty() {
+        let word = args.client.to_possible_value();
+        let word = word.as_ref().map_or("CLIENT", |value| value.get_name());
+        let here = files::of_this_folder();
+        args.paths
+            .push(here.ok_or_else(|| no_path(&format!("onecall connect {word} PATH")))?);
+    }
+    enter(&args)
+}
+
+fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     let client = args.client;
     let variables = match &args.url {
         Some(_) => Vec::new(),

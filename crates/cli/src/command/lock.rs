@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
     after_help = "Examples:\n  onecall lock onecall.yaml\n  onecall lock onecall.yaml --check\n  onecall lock onecall.yaml --update"
 )]
 pub(crate) struct LockArgs {
-    /// Files or directories with backends and workflows; `onecall.lock` stands beside the first
+    /// Files or directories with backends and workflows; `onecall.lock` stands beside the first [default: `onecall.yaml` here]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Accept tools that have changed
@@ -33,7 +33,8 @@ pub(crate) struct LockArgs {
     files: FileArgs,
 }
 
-pub(crate) async fn run(args: LockArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(mut args: LockArgs) -> anyhow::Result<Exit> {
+    args.paths = args.files.paths_or_here(args.paths, "onecall lock PATH")?;
     let Some(mut settings) = args.files.load(&args.paths)?.sound() else {
         return Ok(Exit::Failed);
     };

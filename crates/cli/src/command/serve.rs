@@ -34,7 +34,12 @@ const PUTTING_AWAY: Duration = Duration::from_millis(1_500);
 const TAKING_UP: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
-    let (is_demo, paths, files) = (args.demo, args.paths.clone(), args.files.clone());
+    let (is_demo, files) = (args.demo, args.files.clone());
+    let paths = if is_demo {
+        args.paths.clone()
+    } else {
+        files.paths_or_here(args.paths.clone(), "onecall serve PATH")?
+    };
     let is_stdio = args.stdio;
     let load = move || {
         let mut loaded = if is_demo {

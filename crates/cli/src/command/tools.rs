@@ -10,7 +10,8 @@ use std::time::Duration;
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(args: ToolsArgs) -> anyhow::Result<Exit> {
+pub(crate) async fn run(mut args: ToolsArgs) -> anyhow::Result<Exit> {
+    args.paths = args.files.paths_or_here(args.paths, "onecall tools PATH")?;
     let url = args.paths.first().and_then(|path| path.to_str());
     let url = url.filter(|word| args.paths.len() == 1 && wire::is_url(word));
     let loaded = args.files.load_or_reach(url, &args.token, &args.paths)?;

@@ -143,3 +143,44 @@ fn files_of_others_are_left_out_of_a_folder_and_refused_by_name() {
         assert!(named.err.contains(name), "{name}: {named:?}");
     }
 }
+
+#[test]
+fn without_a_path_every_command_takes_the_configuration_that_is_here() {
+    let home = tempfile::tempdir().unwrap();
+    let commands: [&[&str]; 7] = [
+        &["check"],
+        &["tools"],
+        &["backends"],
+        &["lock"],
+        &["graph", "hits"],
+        &["graph"],
+        &["connect", "cursor"],
+    ];
+    for words in commands.iter().chain([&["serve", "--stdio"][..]].iter()) {
+        let ran = at(home.path(), words);
+        if words == &["graph", "hits"] {
+            assert_eq!(ran.code, Some(1), "{ran:?}");
+            continue;
+        }
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+        let told = format!(
+            "there is no `onecall.yaml` here; write `onecall {} ",
+            words[0]
+        );
+        let told = told.replace("connect ", "connect cursor ");
+        assert!(ran.err.contains(&told), "{words:?}: {ran:?}");
+    }
+    let configuration = format!("{}workflows: [hits.yaml]\n", demo());
+    write(
+        home.path(),
+        &[("onecall.yaml", &configuration), ("hits.yaml", WORKFLOW)],
+    );
+    // Standard input has ended, so a server over stdio ends too.
+    for words in commands.iter().chain([&["serve", "--stdio"][..]].iter()) {
+        let ran = at(home.path(), words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    }
+    assert!(home.path().join("onecall.lock").is_file());
+    let entered = std::fs::read_to_string(home.path().join(".cursor/mcp.json")).unwrap();
+    assert!(entered.contains("/onecall.yaml\""), "{entered}");
+}

@@ -145,6 +145,13 @@ impl FileArgs {
     }
 }
 
+/// Paths as a shell is given them.
+pub(crate) fn shown(paths: &[PathBuf]) -> String {
+    let words: Vec<String> = paths.iter().map(|own| own.display().to_string()).collect();
+    let words = words.iter().map(String::as_str);
+    shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
+}
+
 /// Neither a path nor a configuration here.
 pub(crate) fn no_path(usage_is: &str) -> anyhow::Error {
     usage(format!(

@@ -73,3 +73,9 @@ pub(crate) const ANSWER_EFFECT: Duration = Duration::from_secs(2);
 
 /// How often the effect is looked for.
 pub(crate) const ANSWER_LOOK: Duration = Duration::from_millis(50);
+
+/// Names that are told where a name is not known.
+pub(crate) const NEAR_MAX: usize = 3;
+
+/// Workflows that are named there; more are counted.
+pub(crate) const WORKFLOWS_SHOWN_MAX: usize = 20;

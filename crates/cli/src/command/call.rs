@@ -10,13 +10,13 @@ mod pass;
 mod raw;
 mod remote;
 mod trace;
+mod unknown;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
-use crate::files::FileArgs;
+use crate::files::{self, FileArgs};
 use crate::{print, values, waiting, wire};
 use given::Given;
-use onecall_backends::BackendState;
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::{Published, Target};
 use onecall_runtime::runtime::Runtime;
@@ -61,6 +61,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
             published: &published,
             trace: args.trace.as_deref(),
             store_flag: wire::store_flag(&args.store, &settings),
+            place: files::shown(&words.paths),
         };
         local.call(request, given).await
     };
@@ -150,6 +151,8 @@ struct Local<'a> {
     published: &'a Published,
     trace: Option<&'a Path>,
     store_flag: Option<String>,
+    /// The paths, as a command is given them.
+    place: String,
 }
 
 impl Local<'_> {
@@ -158,7 +161,7 @@ impl Local<'_> {
         let tool = request.tool.clone();
         let found = published.find(&tool);
         if found.is_none() && published.withheld_reason(&tool).is_none() {
-            return Ok(unknown(runtime, published, &tool));
+            return Ok(unknown::tell(runtime, published, &tool, &self.place));
         }
         request.arguments = given.to_value().into();
         let is_passed = found.is_some_and(|found| matches!(found.target, Target::Backend { .. }));
@@ -189,30 +192,4 @@ impl Local<'_> {
             other => pass::told(other, "the backend", &given),
         }
     }
-}
-
-fn unknown(runtime: &Runtime, published: &Published, tool: &str) -> Exit {
-    let mut is_down = false;
-    for status in runtime.backends() {
-        if let BackendState::Down { reason, .. } = status.state {
-            print::err(format!("error: backend `{}`: {reason}", status.name));
-            is_down = true;
-        }
-    }
-    if is_down {
-        return Exit::Unreachable;
-    }
-    if published.tools.is_empty() && published.withheld.is_empty() {
-        return wire::nothing_there();
-    }
-    let names = published.tools.iter().map(|tool| tool.name.as_str());
-    print::err(format!("error: no tool is named `{tool}`"));
-    match onecall_source::suggest(tool, names.clone()) {
-        Some(near) => print::err(format!("  = help: a tool named `{near}` exists")),
-        None => print::err(format!(
-            "  = help: published: {}",
-            names.collect::<Vec<_>>().join(", ")
-        )),
-    }
-    Exit::NothingSelected
 }

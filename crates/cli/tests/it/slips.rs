@@ -338,3 +338,23 @@ fn a_person_who_serves_over_stdio_is_told_who_is_awaited() {
         .exp_string("waiting for an MCP client on standard input")
         .unwrap();
 }
+
+#[test]
+fn a_wrong_tool_is_answered_with_the_nearest_the_workflows_and_where_the_rest_is() {
+    let home = tempfile::tempdir().unwrap();
+    let text =
+        "expose: all\nbackends: {demo: {command: onecall, args: [demo]}}\nworkflows: [w.yaml]\n";
+    let file = written(home.path(), "onecall.yaml", text);
+    let workflow = "workflow: greet\nsteps: {a: {tool: demo.echo, with: {text: x}}}\n";
+    written(home.path(), "w.yaml", workflow);
+    let rest = format!("… and the tools of the backends: onecall tools {file}");
+    let near = ["a tool named `greet` exists", "workflows: greet\n", &rest];
+    let ran = told(home.path(), &["call", &file, "gret", "who=Ada"], 4, &near);
+    assert!(!ran.err.contains("demo_"), "{ran:?}");
+    told(home.path(), &["call", &file, "zzzz"], 4, &near[1..]);
+    // The name is one of the backend's, so that it is asked.
+    let rest = format!(" tools: onecall tools {file}");
+    let near = ["tools named `demo_add`", "workflows: greet\n", &rest];
+    let ran = told(home.path(), &["call", &file, "demo_ad"], 4, &near);
+    assert!(ran.err.lines().count() == 4, "{ran:?}");
+}

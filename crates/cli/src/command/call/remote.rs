@@ -123,7 +123,12 @@ impl Elsewhere<'_> {
             && error.code == code::INVALID_PARAMS
             && listed.is_none()
         {
-            return Ok(super::unknown(self.runtime, self.published, &tool));
+            return Ok(super::unknown::tell(
+                self.runtime,
+                self.published,
+                &tool,
+                self.url,
+            ));
         }
         let help = match &reply {
             // The connection broke. What the server itself says of a run comes as `Passed`.

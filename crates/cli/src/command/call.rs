@@ -17,10 +17,13 @@ use crate::exit::{Exit, usage};
 use crate::files::{self, FileArgs};
 use crate::{print, values, waiting, wire};
 use given::Given;
+use onecall_config::settings::Server;
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::publish::{Published, Target};
 use onecall_runtime::runtime::Runtime;
 use onecall_runtime::sources::is_url_without_scheme;
+use onecall_workflow::step::Step;
+use onecall_workflow::workflow::Workflow;
 use pass::Passed;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,6 +42,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let labels = values::labels(&args.labels)?;
     let mut server = wire::only_server(&mut settings)?;
     wire::take_composition(&mut settings, &mut server, &words.tool);
+    let lacking = lacking_backend(&server, &words.tool);
     let journal = wire::open_store(&args.store, &settings)?;
     let runtime = wire::start(server, &settings, journal, false).await?;
     let tool = words.tool.as_str();
@@ -63,7 +67,13 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
             store_flag: wire::store_flag(&args.store, &settings),
             place: files::shown(&words.paths),
         };
-        local.call(request, given).await
+        let exit = local.call(request, given).await;
+        if let (Some(name), Ok(Exit::Failed)) = (lacking, &exit) {
+            print::err(format!(
+                "  = help: no backend is given; add `--backend '{name}=COMMAND'`, or `--backend {name}=URL`"
+            ));
+        }
+        exit
     };
     runtime.shutdown(Duration::from_millis(100)).await;
     exit
@@ -132,6 +142,18 @@ fn no_path(word: &str, last: &str) -> String {
         format!("if it is the tool, write what follows as `key=value`, not `{last}`")
     };
     format!("`{word}` is neither a file nor a directory; {help}")
+}
+
+/// Where the files give no backend at all: the name of one that a workflow calls.
+fn lacking_backend(server: &Server, workflow: &str) -> Option<String> {
+    if !server.backends.is_empty() {
+        return None;
+    }
+    let own = |one: &&Workflow| workflow.ends_with(one.name.as_str());
+    let workflow = server.workflows.iter().find(own)?;
+    let call = workflow.steps.iter().find_map(Step::call)?;
+    let (backend, _) = call.tool.as_str().split_once(['.', '_'])?;
+    Some(backend.to_owned())
 }
 
 /// The name that a tool is listed under, where it was written as steps write it: `backend.tool`.

@@ -358,3 +358,40 @@ fn a_wrong_tool_is_answered_with_the_nearest_the_workflows_and_where_the_rest_is
     let ran = told(home.path(), &["call", &file, "demo_ad"], 4, &near);
     assert!(ran.err.lines().count() == 4, "{ran:?}");
 }
+
+#[test]
+fn a_hint_about_arguments_stands_only_where_they_are_at_fault() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "workflow: publish\ninputs: {text: string}\n\
+                steps: {a: {tool: demo.append, with: {text: \"${{ .inputs.text }}\"}}}\n";
+    let file = written(home.path(), "publish.workflow.yaml", text);
+    let lacks = ["--backend 'demo=COMMAND'"];
+    let ran = told(
+        home.path(),
+        &["call", &file, "publish", "text=1"],
+        1,
+        &lacks,
+    );
+    assert!(!ran.err.contains("sends JSON"), "{ran:?}");
+    let text = text.replace(
+        "{text: string}",
+        "{text: string, more: {type: string, minLength: 3}}",
+    );
+    let file = written(home.path(), "publish.workflow.yaml", &text);
+    let words = [
+        "call",
+        &file,
+        "publish",
+        "text=x",
+        "more=1",
+        "--backend",
+        "demo=onecall demo",
+    ];
+    let ran = told(
+        home.path(),
+        &words,
+        1,
+        &["`more=1` sends a text; `more:=1` sends JSON"],
+    );
+    assert!(ran.out.contains("input.invalid"), "{ran:?}");
+}

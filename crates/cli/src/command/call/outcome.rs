@@ -92,8 +92,14 @@ pub(super) fn may_have_acted(result: &Value) -> bool {
         && failure.is_some_and(|failure| failure["retryable"] != Value::Bool(true))
 }
 
+/// Whether a call failed by what it was given, so that it may help to write it otherwise.
+pub(super) fn is_about_arguments(result: &Value) -> bool {
+    let code = failure(result).and_then(|failure| failure.get("code")?.as_str());
+    is_error(result) && matches!(code, Some("input.invalid" | "tool.arguments"))
+}
+
 /// Whether a tool result says that it failed.
-pub(super) fn is_error(result: &Value) -> bool {
+fn is_error(result: &Value) -> bool {
     result.get("isError") == Some(&Value::Bool(true))
 }
 

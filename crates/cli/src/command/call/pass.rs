@@ -3,7 +3,7 @@
 
 use super::ask;
 use super::given::Given;
-use super::outcome::{is_error, print_result};
+use super::outcome::{is_about_arguments, print_result};
 use crate::exit::Exit;
 use crate::limits::QUESTION_ROUNDS_MAX;
 use crate::{print, signals, terminal};
@@ -145,13 +145,15 @@ pub(super) fn told(reply: Reply, who: &str, given: &Given) -> anyhow::Result<Exi
         Reply::Rpc(error) => {
             let (code, message) = (error.code, error.message);
             print::err(format!("error: {who} answered {code}: {message}"));
-            print_hint(given);
+            if code == onecall_mcp::code::INVALID_PARAMS {
+                print_hint(given);
+            }
             return Ok(Exit::Failed);
         }
         Reply::Asks(_) | Reply::Started(_) | Reply::UnknownTool => return Ok(Exit::Failed),
     };
     let exit = print_result(&result)?;
-    if is_error(&result) && exit == Exit::Failed {
+    if is_about_arguments(&result) {
         print_hint(given);
     }
     Ok(exit)

@@ -160,6 +160,7 @@ fn apply_lock(file: &sources::LockFile, settings: &mut Settings) -> Option<Diagn
     let name = file.path.display().to_string();
     match Lock::parse(&file.text) {
         Ok(lock) => {
+            let lock = lock.of_paths(files::shown(&file.locks));
             for server in &mut settings.servers {
                 server.lock = Some(lock.clone());
             }

@@ -75,7 +75,14 @@ fn reasons(published: &Published) -> Reasons {
         (Unfit::Outdated, &published.outdated),
     ];
     let all = kinds.into_iter().flat_map(|(unfit, workflows)| {
-        let of = move |own: &Withheld| ((unfit, own.workflow.clone()), own.reason.clone());
+        let told = |own: &Withheld| {
+            let help = own
+                .help
+                .iter()
+                .map(|help| format!("\n            = help: {help}"));
+            format!("{}{}", own.reason, help.collect::<String>())
+        };
+        let of = move |own: &Withheld| ((unfit, own.workflow.clone()), told(own));
         workflows.iter().map(of)
     });
     all.collect()

@@ -90,6 +90,8 @@ pub struct BoundPlan {
 pub struct Withheld {
     pub workflow: String,
     pub reason: String,
+    /// What to do about it, for whoever has the files; callers are not told.
+    pub help: Vec<String>,
     /// What a call of it fails with.
     pub code: Code,
 }
@@ -97,13 +99,15 @@ pub struct Withheld {
 /// Why a workflow cannot be offered.
 struct Unfit {
     reason: String,
+    help: Vec<String>,
     code: Code,
 }
 
 impl From<String> for Unfit {
     fn from(reason: String) -> Self {
         let code = Code::ToolUnknown;
-        Self { reason, code }
+        let help = Vec::new();
+        Self { reason, help, code }
     }
 }
 
@@ -123,6 +127,11 @@ impl Published {
     /// Why the workflow that would answer to this name is withheld.
     pub fn withheld_reason(&self, name: &str) -> Option<&str> {
         self.withheld(name).map(|own| own.reason.as_str())
+    }
+
+    /// What to do about the workflow that would answer to this name and is withheld.
+    pub fn withheld_help(&self, name: &str) -> &[String] {
+        self.withheld(name).map_or(&[], |own| &own.help)
     }
 
     /// The withheld workflow that would answer to this name.
@@ -192,6 +201,7 @@ pub(crate) fn publish(
             Err(unfit) => Withheld {
                 workflow: workflow.name.as_str().to_owned(),
                 reason: unfit.reason,
+                help: unfit.help,
                 code: unfit.code,
             },
         };
@@ -275,6 +285,7 @@ fn publish_workflow(
         let messages: Vec<&str> = unfit.iter().map(|fault| fault.message.as_str()).collect();
         return Err(Unfit {
             reason: messages.join("; "),
+            help: advice(&unfit),
             code: code_of(&unfit),
         });
     }
@@ -291,6 +302,17 @@ fn publish_workflow(
         name,
         target: Target::Workflow(Arc::new(target)),
     })
+}
+
+/// What the faults advise, each advice once.
+fn advice(unfit: &[&Diagnostic]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for help in unfit.iter().flat_map(|fault| &fault.help) {
+        if !all.contains(help) {
+            all.push(help.clone());
+        }
+    }
+    all
 }
 
 /// The one code for all faults of a workflow.

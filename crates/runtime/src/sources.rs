@@ -51,6 +51,8 @@ impl Stamp {
 pub struct LockFile {
     pub path: PathBuf,
     pub text: String,
+    /// The paths that were given, all of which it locks.
+    pub locks: Vec<PathBuf>,
 }
 
 /// The name of the lock file, in the folder of what it locks.
@@ -86,7 +88,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Collected, ReadSourcesError> {
     }
     let lock = lock_path(paths);
     reader.collected.stamp.add(&lock);
-    reader.collected.lock = lock_file(lock)?;
+    reader.collected.lock = lock_file(lock, paths)?;
     reader.collected.home = home(paths);
     Ok(reader.collected)
 }
@@ -126,7 +128,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(LOCK_NAME)
 }
 
-fn lock_file(path: PathBuf) -> Result<Option<LockFile>, ReadSourcesError> {
+fn lock_file(path: PathBuf, paths: &[PathBuf]) -> Result<Option<LockFile>, ReadSourcesError> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -134,7 +136,11 @@ fn lock_file(path: PathBuf) -> Result<Option<LockFile>, ReadSourcesError> {
     let limit = onecall_source::limits::SOURCE_BYTES_MAX as u64;
     let read = std::fs::File::open(&path);
     match read.and_then(|file| file.take(limit).read_to_string(&mut text)) {
-        Ok(_) => Ok(Some(LockFile { path, text })),
+        Ok(_) => Ok(Some(LockFile {
+            path,
+            text,
+            locks: paths.to_vec(),
+        })),
         Err(cause) => Err(ReadSourcesError::Read { path, cause }),
     }
 }

@@ -29,6 +29,9 @@ pub struct Lock {
     version: u64,
     /// By `backend.tool`.
     tools: BTreeMap<String, Locked>,
+    /// The paths that it locks, as a command line is given them; no part of the file.
+    #[serde(skip)]
+    paths: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +61,7 @@ impl Default for Lock {
         Self {
             version: VERSION,
             tools: BTreeMap::new(),
+            paths: String::new(),
         }
     }
 }
@@ -102,6 +106,20 @@ impl Lock {
         missing
     }
 
+    /// Says which paths it locks, for the advice it gives.
+    #[must_use]
+    pub fn of_paths(mut self, paths: String) -> Self {
+        self.paths = paths;
+        self
+    }
+
+    /// The command that writes it anew.
+    fn command(&self, flag: &str) -> String {
+        let words = ["onecall lock", &self.paths, flag];
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(" ")
+    }
+
     /// Takes in the tools of another.
     pub fn extend(&mut self, other: Self) {
         self.tools.extend(other.tools);
@@ -131,10 +149,10 @@ impl Lock {
             };
             let key = key(tool);
             let fault = match self.tools.get(&key) {
-                None => Some(not_locked(&key)),
+                None => Some(not_locked(&key, &self.command(""))),
                 Some(then) => then
                     .differs(&Locked::of(tool))
-                    .map(|lines| changed(&key, &lines)),
+                    .map(|lines| changed(&key, &lines, &self.command("--update"))),
             };
             diagnostics.extend(fault.map(|fault| {
                 let label = "called here";
@@ -149,21 +167,21 @@ fn key(tool: &CatalogTool) -> String {
     format!("{}.{}", tool.backend, tool.original)
 }
 
-fn changed(tool: &str, lines: &[String]) -> Diagnostic {
+fn changed(tool: &str, lines: &[String], command: &str) -> Diagnostic {
     let message = format!(
         "tool `{tool}` is not as it was locked: {}",
         lines.join("; ")
     );
     Diagnostic::error(codes::TOOL_CHANGED, message)
-        .help("if the change is welcome, run `onecall lock --update`")
+        .help(format!("if the change is welcome, run `{command}`"))
 }
 
-fn not_locked(tool: &str) -> Diagnostic {
+fn not_locked(tool: &str, command: &str) -> Diagnostic {
     Diagnostic::error(
         codes::TOOL_CHANGED,
         format!("tool `{tool}` is not in the lock file"),
     )
-    .help("run `onecall lock` to add it")
+    .help(format!("run `{command}` to add it"))
 }
 
 impl Locked {

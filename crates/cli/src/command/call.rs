@@ -205,6 +205,13 @@ impl Local<'_> {
                 Ok(exit)
             }
             Reply::UnknownTool => Ok(Exit::NothingSelected),
+            other if found.is_none() => {
+                let exit = pass::told(other, "the backend", &given);
+                for help in published.withheld_help(&tool) {
+                    print::err(format!("  = help: {help}"));
+                }
+                exit
+            }
             other if self.trace.is_some() && is_passed => {
                 print::err(format!(
                     "warning: there is no trace: `{tool}` is a tool of a backend, which has no steps"

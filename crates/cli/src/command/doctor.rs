@@ -147,11 +147,10 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     let loaded = args.files.load(&args.paths)?;
     let summary = render::summary(&loaded.diagnostics);
     let has_errors = loaded.diagnostics.has_errors();
+    let each = format!("onecall check {} shows each", files::shown(&args.paths));
     findings.push(match (has_errors, loaded.diagnostics.is_empty()) {
-        (true, _) => Finding::new("files", Verdict::Bad, summary).help("onecall check shows each"),
-        (false, false) => {
-            Finding::new("files", Verdict::Doubtful, summary).help("onecall check shows each")
-        }
+        (true, _) => Finding::new("files", Verdict::Bad, summary).help(&each),
+        (false, false) => Finding::new("files", Verdict::Doubtful, summary).help(&each),
         (false, true) => Finding::new("files", Verdict::Good, "no faults"),
     });
     findings.extend(store(&args.store, &loaded.settings).await);
@@ -258,7 +257,11 @@ fn published(runtime: &Runtime, are_all_there: bool) -> Vec<Finding> {
         .iter()
         .map(|withheld| {
             let text = format!("`{}` is withheld: {}", withheld.workflow, withheld.reason);
-            Finding::new("workflow", Verdict::Bad, text)
+            let finding = Finding::new("workflow", Verdict::Bad, text);
+            if withheld.help.is_empty() {
+                return finding;
+            }
+            finding.help(withheld.help.join("; "))
         })
         .collect();
     let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');

@@ -1,7 +1,7 @@
 //! `onecall lock`: writes down the tools that workflows use, beside the files, so that a change of one is noticed.
 
 use crate::exit::Exit;
-use crate::files::FileArgs;
+use crate::files::{self, FileArgs};
 use crate::{print, wire};
 use anyhow::Context;
 use clap::Args;
@@ -91,7 +91,10 @@ fn finish(args: &LockArgs, then: Option<Lock>, now: &Lock) -> anyhow::Result<Exi
         return Ok(Exit::Failed);
     }
     if !args.update && !is_first && differences.iter().any(is_changed) {
-        print::err("error: tools have changed; accept that with `--update`");
+        let paths = files::shown(&args.paths);
+        print::err(format!(
+            "error: tools have changed; accept that with `onecall lock {paths} --update`"
+        ));
         return Ok(Exit::Failed);
     }
     write(&path, now)?;

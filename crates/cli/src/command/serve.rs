@@ -392,6 +392,8 @@ fn tool_lines(published: &Published, from: impl Fn(&str) -> String) -> Vec<Strin
         let (name, reason) = (&withheld.workflow, &withheld.reason);
         let origin = from(name);
         lines.push(format!("withheld  {name}{origin}: {reason}"));
+        let help = withheld.help.iter();
+        lines.extend(help.map(|help| format!("            = help: {help}")));
     }
     lines
 }

@@ -130,6 +130,20 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
     let kept = run(home.path(), &["lock", text(&path)]);
     assert_eq!(kept.code, Some(1), "{kept:?}");
+    // Each names the way out, as it can be typed.
+    let served = run(home.path(), &["serve", text(&path), "--stdio"]);
+    let looked = run(home.path(), &["doctor", text(&path)]);
+    let command = format!("`onecall lock {} --update`", text(&path));
+    for told in [
+        &withheld.err,
+        &checked.err,
+        &served.err,
+        &looked.out,
+        &kept.err,
+    ] {
+        assert!(told.contains(&command), "{command}: {told}");
+    }
+    assert!(!withheld.out.contains(&command), "{withheld:?}");
     assert!(
         kept.out.starts_with("~ demo.echo\n    description is"),
         "{kept:?}"

@@ -28,6 +28,7 @@ fn locked(tool: Value) -> Lock {
     Lock {
         version: VERSION,
         tools: BTreeMap::from([(key(tool), Locked::of(tool))]),
+        ..Lock::default()
     }
 }
 

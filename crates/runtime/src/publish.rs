@@ -17,7 +17,7 @@ use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
-use onecall_workflow::plan::{Plan, UnboundReason, bind};
+use onecall_workflow::plan::{Plan, Unbound, UnboundReason, bind};
 use onecall_workflow::step::Action;
 use onecall_workflow::stored;
 use onecall_workflow::workflow::{Output, Workflow};
@@ -265,13 +265,10 @@ fn publish_workflow(
             Some(stored_plan(plan))
         }
         Err(unbound) => {
-            let absent: Vec<String> = unbound
-                .iter()
-                .filter(|unbound| unbound.reason == UnboundReason::Absent)
-                .map(|unbound| format!("step `{}`: no tool `{}`", unbound.step, unbound.tool))
-                .collect();
+            let is_absent = |one: &&Unbound| one.reason == UnboundReason::Absent;
+            let absent: Vec<&Unbound> = unbound.iter().filter(is_absent).collect();
             if !absent.is_empty() {
-                return Err(absent.join("; ").into());
+                return Err(no_tools(&absent, catalog));
             }
             None
         }
@@ -302,6 +299,20 @@ fn publish_workflow(
         name,
         target: Target::Workflow(Arc::new(target)),
     })
+}
+
+/// Tools that steps call and nobody has, with those that may have been meant.
+fn no_tools(absent: &[&Unbound], catalog: &Catalog) -> Unfit {
+    let told = |one: &&Unbound| format!("step `{}`: no tool `{}`", one.step, one.tool);
+    let near = |one: &&Unbound| {
+        let near = catalog.nearest(one.tool.as_str())?;
+        Some(format!("a tool named `{near}` exists"))
+    };
+    let reasons: Vec<String> = absent.iter().map(told).collect();
+    Unfit {
+        help: absent.iter().filter_map(near).collect(),
+        ..Unfit::from(reasons.join("; "))
+    }
 }
 
 /// What the faults advise, each advice once.

@@ -3,6 +3,7 @@
 
 use crate::name::{BackendName, ToolName};
 use onecall_mcp::{Hints, Tool};
+use onecall_source::suggest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -149,6 +150,16 @@ impl Catalog {
         self.tools
             .iter()
             .find(|tool| &tool.backend == backend && tool.original == original)
+    }
+
+    /// The tool that was most likely meant, written as its reference was: `backend.tool`, or as tools are listed.
+    pub fn nearest(&self, reference: &str) -> Option<String> {
+        let is_dotted = reference.contains('.');
+        let all = self.spellings();
+        let alike = all.iter().filter(|own| own.contains('.') == is_dotted);
+        let near = suggest(reference, alike.map(String::as_str));
+        let near = near.or_else(|| suggest(reference, all.iter().map(String::as_str)));
+        near.map(str::to_owned)
     }
 
     /// Every way a workflow may write a tool, for suggestions.

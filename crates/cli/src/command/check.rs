@@ -4,7 +4,7 @@ use crate::args::{CheckArgs, CheckFormat, Portable};
 use crate::exit::Exit;
 use crate::input::read_text;
 use crate::limits::TOOLS_BYTES_MAX;
-use crate::{names, print, wire};
+use crate::{files, names, print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
 use onecall_runtime::publish::list_cost;
@@ -38,7 +38,11 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     match format {
         CheckFormat::Text if inputs.is_empty() && faults.is_empty() => {}
         CheckFormat::Text => {
-            print_text(&loaded, saved.as_ref());
+            let words = match &paths[..] {
+                [] => "…".to_owned(),
+                paths => files::shown(paths),
+            };
+            print_text(&loaded, saved.as_ref(), &words);
             if args.print {
                 print_workflows(&loaded);
             }
@@ -109,7 +113,8 @@ fn print_workflows(loaded: &wire::Loaded) {
     }
 }
 
-fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
+/// `paths`: what was checked, as a command line is given it.
+fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>, paths: &str) {
     wire::report(loaded);
     let count = counted_workflows(&loaded.settings);
     if !loaded.diagnostics.has_errors() {
@@ -123,7 +128,9 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
         let servers = &loaded.settings.servers;
         let has_calls = servers.iter().any(|own| !own.workflows.is_empty());
         if saved.is_none() && has_calls {
-            print::out("tools were not looked at; `--tools` checks them");
+            print::out(format!(
+                "tools were not looked at; to check them: onecall tools {paths} --save tools.json && onecall check {paths} --tools tools.json"
+            ));
         }
     }
 }

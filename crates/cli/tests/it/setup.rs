@@ -470,8 +470,19 @@ fn the_doctor_takes_backends_of_flags() {
 fn checking_says_what_was_not_looked_at() {
     let home = tempfile::tempdir().unwrap();
     let checked = at(home.path(), &["check", &hello()]);
-    let note = "tools were not looked at; `--tools` checks them";
-    assert!(checked.out.contains(note), "{checked:?}");
+    let hello = hello();
+    let (save, check) = (
+        format!("onecall tools {hello} --save tools.json"),
+        format!("onecall check {hello} --tools tools.json"),
+    );
+    let note = format!("tools were not looked at; to check them: {save} && {check}\n");
+    assert!(checked.out.contains(&note), "{checked:?}");
+    // What is advised works as it stands.
+    for command in [save, check] {
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        let ran = at(home.path(), &words);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+    }
     let file = home.path().join("t.workflow.yaml");
     std::fs::write(&file, "workflow: x\nsteps:\n  a: { tol: demo.echo }\n").unwrap();
     let slip = at(home.path(), &["check", file.to_str().unwrap()]);

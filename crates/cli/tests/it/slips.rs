@@ -395,3 +395,26 @@ fn a_hint_about_arguments_stands_only_where_they_are_at_fault() {
     );
     assert!(ran.out.contains("input.invalid"), "{ran:?}");
 }
+
+#[test]
+fn a_tool_that_was_meant_is_named_as_the_step_writes_it() {
+    let home = tempfile::tempdir().unwrap();
+    for (written_as, meant) in [("own.ech", "own.echo"), ("own_ech", "own_echo")] {
+        let text = "backends: {own: {command: onecall, args: [demo]}}\nworkflows: [w.yaml]\n";
+        let file = written(home.path(), "onecall.yaml", text);
+        let workflow =
+            format!("workflow: pay\nsteps: {{a: {{tool: {written_as}, with: {{text: x}}}}}}\n");
+        written(home.path(), "w.yaml", &workflow);
+        let tools = home.path().join("tools.json").display().to_string();
+        told(home.path(), &["tools", &file, "--save", &tools], 0, &[]);
+        let near = format!("a tool named `{meant}` exists");
+        told(
+            home.path(),
+            &["check", &file, "--tools", &tools],
+            1,
+            &[&near],
+        );
+        let reason = format!("no tool `{written_as}`");
+        told(home.path(), &["call", &file, "pay"], 1, &[&reason, &near]);
+    }
+}

@@ -32,8 +32,7 @@ fn unknown_tool(step: &Step, call: &Call, catalog: &Catalog) -> Diagnostic {
     );
     let diagnostic = Diagnostic::error(codes::UNKNOWN_TOOL, message)
         .label(&call.tool_place, "no tool of this name");
-    let spellings = catalog.spellings();
-    if let Some(near) = suggest(call.tool.as_str(), spellings.iter().map(String::as_str)) {
+    if let Some(near) = catalog.nearest(call.tool.as_str()) {
         return diagnostic.help(format!("a tool named `{near}` exists"));
     }
     let named = call

@@ -31,12 +31,17 @@ pub fn suggest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// `depends_on`, `depends-on` and `dependsOn` are the same mistake.
+/// `depends_on`, `depends-on` and `dependsOn` are the same mistake, and so are `retries` and `retry`.
 fn fold(name: &str) -> String {
-    name.chars()
+    let folded: String = name
+        .chars()
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
         .flat_map(char::to_lowercase)
-        .collect()
+        .collect();
+    match folded.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => folded,
+    }
 }
 
 /// `fetch` for `fetch_user`: long enough to be no accident.
@@ -57,6 +62,7 @@ mod tests {
         check("timout", Some("timeout"));
         check("fetch", Some("fetch_user"));
         check("notfiy", Some("notify"));
+        check("notifies", Some("notify"));
         check("x", None);
         check("", None);
         check("compensation", None);

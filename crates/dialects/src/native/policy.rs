@@ -6,7 +6,7 @@ use crate::limits::NATIVE_RETRIES_MAX;
 use crate::words::{
     ALL_FAILED, ANY_FAILED, DURABILITY, ON_DISCONNECT, ON_ERROR, WHILE_ASKING, Word, stated,
 };
-use onecall_source::{Diagnostic, Diagnostics, Fields, NodeKind, Spanned, codes};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Spanned, codes};
 use onecall_workflow::policy::{
     AllFailed, AnyFailed, Budget, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run, RunTimeout,
     SkippedNeed, Then, WhileAsking,
@@ -127,6 +127,11 @@ pub(super) fn retry(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> O
             on: RetryOn::Retryable,
         });
     }
+    if let Some(node) = node.filter(|node| !node.is_null() && node.as_mapping().is_none()) {
+        diagnostics.push(not_a_retry(node));
+        fields.optional("retry");
+        return None;
+    }
     let mut own = fields.optional_fields("retry", diagnostics)?;
     let times = own.optional_integer("times", 1..=NATIVE_RETRIES_MAX, diagnostics);
     let delay = duration(&mut own, "delay", diagnostics);
@@ -152,6 +157,16 @@ pub(super) fn retry(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> O
             RetryOn::Retryable
         },
     })
+}
+
+fn not_a_retry(node: &Node) -> Diagnostic {
+    let message = "`retry` must be a number or a mapping";
+    let fault = Diagnostic::error(codes::WRONG_TYPE, message).label(&node.place, "neither of them");
+    let times = node.as_text().and_then(|text| text.trim().parse().ok());
+    let times: u32 = times.unwrap_or(3);
+    fault.help(format!(
+        "write `retry: {times}`, or `retry: {{times: {times}, delay: 2s}}`"
+    ))
 }
 
 fn whole(stated: &Spanned<i64>) -> u32 {

@@ -272,6 +272,31 @@ fn faults_are_told_all_at_once() {
     }
 }
 
+#[test]
+fn advice_names_all_that_may_be_written() {
+    let looping = |reads: &str| {
+        let step = format!("{{each: [1, 2], tool: a.b, with: {{a: '${{{{ {reads} }}}}'}}}}");
+        printed(&format!("workflow: w\nsteps:\n  x: {step}\n")).unwrap_err()
+    };
+    let near = looping(".itme");
+    assert!(near.contains("did you mean `.item`?"), "{near}");
+    let far = looping(".zzz");
+    assert!(far.contains("`.index` and `.item`"), "{far}");
+    let outside = printed("workflow: w\nsteps:\n  x: {tool: a.b, with: {a: '${{ .zzz }}'}}\n");
+    assert!(!outside.unwrap_err().contains("`.item`"));
+    let retried = |key: &str| printed(&format!("workflow: w\nsteps:\n  x: {{tool: a.b, {key}}}\n"));
+    let text = retried("retry: '5'").unwrap_err();
+    assert!(
+        text.contains("`retry` must be a number or a mapping"),
+        "{text}"
+    );
+    assert!(text.contains("write `retry: 5`, or"), "{text}");
+    assert_eq!(text.matches("error[").count(), 1, "{text}");
+    let plural = retried("retries: 3").unwrap_err();
+    assert!(plural.contains("`retry`"), "{plural}");
+    retried("retry: 3").unwrap();
+}
+
 /// What is told of a file, by code.
 fn codes_of(file: &str) -> Vec<String> {
     let report = printed(file).err().unwrap_or_default();

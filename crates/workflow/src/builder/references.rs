@@ -218,10 +218,13 @@ fn unknown_root(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {
     );
     let diagnostic = Diagnostic::error(codes::UNKNOWN_ROOT, message)
         .label(&read.reference.name_place, "unknown value");
-    if let Some(near) = suggest(name, roots.all.iter().copied()) {
+    // Where items are roots of their own, the item of this loop is one of them.
+    let item = read.item_name.filter(|_| roots.all.contains(&"index"));
+    let all: Vec<&str> = roots.all.iter().copied().chain(item).collect();
+    if let Some(near) = suggest(name, all.iter().copied()) {
         return diagnostic.help(format!("did you mean `.{near}`?"));
     }
-    let (last, rest) = roots.all.split_last().unwrap_or((&"", &[]));
+    let (last, rest) = all.split_last().unwrap_or((&"", &[]));
     diagnostic.help(format!(
         "for a parameter write `.{}.{name}`; the values are `.{}` and `.{last}`",
         roots.parameters,

@@ -18,6 +18,7 @@ use onecall_runtime::publish::{Published, Target};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -35,11 +36,7 @@ const TAKING_UP: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, files) = (args.demo, args.files.clone());
-    let paths = if is_demo {
-        args.paths.clone()
-    } else {
-        files.paths_or_here(args.paths.clone(), "onecall serve PATH")?
-    };
+    let paths = paths(&args)?;
     let is_stdio = args.stdio;
     let load = move || {
         let mut loaded = if is_demo {
@@ -108,6 +105,15 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     } else {
         Exit::Ok
     })
+}
+
+/// The demo needs no files, so that it takes none that are not named.
+fn paths(args: &ServeArgs) -> anyhow::Result<Vec<PathBuf>> {
+    let paths = args.paths.clone();
+    if args.demo {
+        return Ok(paths);
+    }
+    args.files.paths_or_here(paths, "onecall serve PATH")
 }
 
 /// How serving came to its end.

@@ -1,6 +1,6 @@
 //! `backends`, `lock`, `tools URL` and `call --raw` with the real binary over the demo backend.
 
-use crate::support::{PATIENCE, Running, onecall, run};
+use crate::support::{PATIENCE, Ran, Running, onecall, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -85,6 +85,18 @@ fn backends_are_shown_with_state_and_numbers() {
     );
 }
 
+/// The command that accepts a changed tool, as it can be typed. Callers are not told paths of this machine.
+fn each_names_the_way_out(home: &Path, path: &str, ran: [&Ran; 3]) {
+    let command = format!("`onecall lock {path} --update`");
+    let served = run(home, &["serve", path, "--stdio"]);
+    let looked = run(home, &["doctor", path]);
+    let told = ran.map(|ran| &ran.err).into_iter();
+    for told in told.chain([&served.err, &looked.out]) {
+        assert!(told.contains(&command), "{command}: {told}");
+    }
+    assert!(ran.iter().all(|ran| !ran.out.contains(&command)));
+}
+
 #[test]
 fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     let (home, path) = folder();
@@ -130,20 +142,7 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
     let kept = run(home.path(), &["lock", text(&path)]);
     assert_eq!(kept.code, Some(1), "{kept:?}");
-    // Each names the way out, as it can be typed.
-    let served = run(home.path(), &["serve", text(&path), "--stdio"]);
-    let looked = run(home.path(), &["doctor", text(&path)]);
-    let command = format!("`onecall lock {} --update`", text(&path));
-    for told in [
-        &withheld.err,
-        &checked.err,
-        &served.err,
-        &looked.out,
-        &kept.err,
-    ] {
-        assert!(told.contains(&command), "{command}: {told}");
-    }
-    assert!(!withheld.out.contains(&command), "{withheld:?}");
+    each_names_the_way_out(home.path(), text(&path), [&withheld, &checked, &kept]);
     assert!(
         kept.out.starts_with("~ demo.echo\n    description is"),
         "{kept:?}"

@@ -354,7 +354,11 @@ fn a_wrong_tool_is_answered_with_the_nearest_the_workflows_and_where_the_rest_is
     told(home.path(), &["call", &file, "zzzz"], 4, &near[1..]);
     // The name is one of the backend's, so that it is asked.
     let rest = format!(" tools: onecall tools {file}");
-    let near = ["tools named `demo_add`", "workflows: greet\n", &rest];
+    let near = [
+        "a tool named `demo_add` exists",
+        "workflows: greet\n",
+        &rest,
+    ];
     let ran = told(home.path(), &["call", &file, "demo_ad"], 4, &near);
     assert!(ran.err.lines().count() == 4, "{ran:?}");
 }

@@ -49,7 +49,10 @@ fn advice(tool: &str, workflows: &[&str], tools: &[&str], place: &str) -> Vec<St
     match &near[..] {
         [] => {}
         [one] => lines.push(format!("a tool named `{one}` exists")),
-        several => lines.push(format!("tools named `{}` exist", several.join("`, `"))),
+        [first, others @ ..] => {
+            let others = others.join("`, `");
+            lines.push(format!("a tool named `{first}` exists; also `{others}`"));
+        }
     }
     if !workflows.is_empty() {
         let shown = &workflows[..workflows.len().min(WORKFLOWS_SHOWN_MAX)];

@@ -152,13 +152,19 @@ struct Reader {
 }
 
 impl Reader {
-    /// One that holds a configuration is a project: other files in it may be anybody's, and copies of what it says.
+    /// One that holds a configuration is a project: if that names its workflows, other files may be anybody's, and
+    /// copies of what it says.
     fn given_directory(&mut self, path: &Path) -> Result<(), ReadSourcesError> {
         let Some(configuration) = configuration_of(path) else {
             return self.directory(path, 0);
         };
         self.collected.stamp.add(path);
+        let read = self.collected.inputs.len();
         self.file(&configuration, true)?;
+        let names_nothing = self.collected.inputs.len() == read + 1;
+        if names_nothing {
+            return self.directory(path, 0);
+        }
         let note = beside::left_out(path, &configuration, &self.seen);
         self.collected.diagnostics.extend(note);
         Ok(())

@@ -103,6 +103,10 @@ fn a_folder_with_a_configuration_gives_that_and_what_it_names() {
     let named = at(home.path(), &["check", "."]);
     assert!(named.out.contains("2 workflows, 3 files"), "{named:?}");
     assert_eq!(named.err, "");
+    // One that names no workflows leaves them to the folder.
+    write(home.path(), &[("onecall.yaml", &demo())]);
+    let unnamed = at(home.path(), &["check", "."]);
+    assert!(unnamed.out.contains("2 workflows, 3 files"), "{unnamed:?}");
 }
 
 #[test]

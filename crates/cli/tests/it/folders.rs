@@ -106,7 +106,7 @@ fn a_folder_with_a_configuration_gives_that_and_what_it_names() {
     // One that names no workflows leaves them to the folder.
     write(home.path(), &[("onecall.yaml", &demo())]);
     let unnamed = at(home.path(), &["check", "."]);
-    assert!(unnamed.out.contains("2 workflows, 3 files"), "{unnamed:?}");
+    assert!(unnamed.out.starts_with("2 workflows"), "{unnamed:?}");
 }
 
 #[test]

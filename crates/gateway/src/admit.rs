@@ -1,190 +1,36 @@
-//! What is let in over HTTP: callers by `Host` and `Origin`, messages by size, syntax and the headers that mirror
-//! them. Everything refused is answered here, as JSON, and to people as a page; the rest of the protocol is up to
-//! `rmcp`.
+//! Which messages are taken in over HTTP, by size, syntax and the headers that mirror them, and how many at a time.
+//! What is refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
-use crate::answer_page;
-use crate::auth::Access;
 use crate::batch;
 use crate::direct::Direct;
 use crate::front::Unusual;
 use crate::handshake::{Negotiated, is_modern};
-use crate::http::{Mount, PROBES};
-use crate::limits::{NAME_LOGGED_MAX, REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
+use crate::limits::{REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::listen::TaskIds;
-use crate::options::HttpOptions;
+use crate::mirrors::check_mirrors;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
 use crate::{typed, unread};
 use axum::body::{Body, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
-use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Frame, SizeHint};
 use onecall_mcp::{
-    Incoming, RequestId, Revision, RpcError, code, decode_value, method, mirrored, name,
-    param_header_values, parse_call, response_error,
+    Incoming, RequestId, Revision, RpcError, code, method, name, parse_call, response_error,
 };
-use serde_json::Value;
-use serde_json::value::RawValue;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::task_tracker::TaskTrackerToken;
-
-/// Who may speak to this face.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    is_loopback: bool,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-    /// Where people reach the servers, as `https://name`.
-    public: Vec<String>,
-}
-
-impl Gate {
-    pub(crate) fn new(options: &HttpOptions, address: SocketAddr, mounts: &[Mount]) -> Self {
-        let lower = |text: &String| text.to_ascii_lowercase();
-        let mut hosts: Vec<String> = options.allowed_hosts.iter().map(lower).collect();
-        hosts.push(lower(&options.host));
-        let accesses = || mounts.iter().filter_map(|mount| mount.access.as_ref());
-        let known = accesses().filter_map(Access::public_host);
-        hosts.extend(known.map(|host| lower(&host)));
-        let mut origins: Vec<String> = options.allowed_origins.iter().map(lower).collect();
-        let public = options.public_url.as_ref();
-        if let Some(url) = public.and_then(|url| url.parse::<Uri>().ok())
-            && let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority())
-        {
-            hosts.push(authority.host().to_ascii_lowercase());
-            origins.push(lower(&format!("{scheme}://{authority}")));
-        }
-        Self {
-            is_loopback: address.ip().is_loopback(),
-            hosts,
-            origins,
-            public: accesses().filter_map(Access::public_origin).collect(),
-        }
-    }
-
-    /// A rebinding attack needs a name, so an address is fine where other machines may call at all.
-    fn allows_host(&self, authority: &Authority) -> bool {
-        let host = authority.host().to_ascii_lowercase();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let is_named =
-            |allowed: &String| *allowed == host || allowed.as_str() == authority.as_str();
-        is_loopback(bare)
-            || (!self.is_loopback && bare.parse::<IpAddr>().is_ok())
-            || self.hosts.iter().any(is_named)
-    }
-
-    fn allows_origin(&self, origin: &str) -> bool {
-        let origin = origin.to_ascii_lowercase();
-        if self.origins.contains(&origin) {
-            return true;
-        }
-        let Ok(uri) = origin.parse::<Uri>() else {
-            return false;
-        };
-        let host = uri.host().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        uri.scheme().is_some() && is_loopback(bare)
-    }
-
-    /// A form is sent by the page it stands on, wherever that is reached: under the host that was let in, or under
-    /// the public name of the server where a proxy before it changes the host.
-    fn is_own_page(&self, origin: &str, host: &Authority) -> bool {
-        let origin = origin.to_ascii_lowercase();
-        let Ok(uri) = origin.parse::<Uri>() else {
-            return false;
-        };
-        let (Some(scheme), Some(sender)) = (uri.scheme_str(), uri.authority()) else {
-            return false;
-        };
-        let default = match scheme {
-            "http" => 80,
-            "https" => 443,
-            _ => return false,
-        };
-        let place = |authority: &Authority| {
-            let port = authority.port_u16().unwrap_or(default);
-            (authority.host().to_ascii_lowercase(), port)
-        };
-        place(sender) == place(host) || self.public.contains(&origin)
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Refuses callers that a web page of somebody else may have sent. Probes come by whatever name or address their
-/// sender knows, and learn nothing.
-pub(crate) async fn caller(
-    State(gate): State<Arc<Gate>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if PROBES.contains(&request.uri().path()) {
-        return next.run(request).await;
-    }
-    let matched = request.extensions().get::<MatchedPath>();
-    let is_page = matched.is_some_and(|path| path.as_str().ends_with(answer_page::ROUTE));
-    let Err((status, text)) = check_caller(&gate, &request, is_page) else {
-        return next.run(request).await;
-    };
-    log_refusal(request.headers(), text);
-    if is_page {
-        return answer_page::not_let_in(status, text);
-    }
-    refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
-}
-
-fn log_refusal(headers: &HeaderMap, reason: &str) {
-    let named = |header| {
-        let value = headers.get(header).and_then(|own| own.to_str().ok());
-        let value = value.unwrap_or_default().chars();
-        value.take(NAME_LOGGED_MAX).collect::<String>()
-    };
-    let (host, origin) = (named(HOST), named(ORIGIN));
-    tracing::warn!(reason, host, origin, "a request was refused");
-}
-
-pub(crate) fn check_caller(
-    gate: &Gate,
-    request: &Request,
-    is_page: bool,
-) -> Result<(), (StatusCode, &'static str)> {
-    let headers = request.headers();
-    let host = match sole(headers, HOST.as_str()) {
-        Err(()) => return Err((StatusCode::BAD_REQUEST, "more than one `Host` header")),
-        Ok(Some(host)) => host.parse::<Authority>().ok(),
-        Ok(None) => request.uri().authority().cloned(),
-    };
-    let Some(host) = host else {
-        return Err((
-            StatusCode::BAD_REQUEST,
-            "the `Host` header is missing or malformed",
-        ));
-    };
-    if !gate.allows_host(&host) {
-        return Err((StatusCode::FORBIDDEN, "this `Host` is not allowed"));
-    }
-    match sole(headers, ORIGIN.as_str()) {
-        Ok(None) => Ok(()),
-        Ok(Some(origin)) if gate.allows_origin(origin) => Ok(()),
-        Ok(Some(origin)) if is_page && gate.is_own_page(origin, &host) => Ok(()),
-        Ok(Some(_)) | Err(()) => Err((StatusCode::FORBIDDEN, "this `Origin` is not allowed")),
-    }
-}
 
 /// What messages of one face are taken in by.
 pub(crate) struct Intake {
@@ -460,96 +306,6 @@ fn too_long(body_bytes_max: usize) -> Response {
     let text = format!("the body is longer than {body_bytes_max} bytes");
     let error = RpcError::new(code::INVALID_REQUEST, text);
     refuse(StatusCode::PAYLOAD_TOO_LARGE, None, &error)
-}
-
-/// Modern requests repeat parts of their body in headers, on which middleboxes route; the two must agree.
-fn check_mirrors(shared: &Shared, headers: &HeaderMap, content: &Content) -> Result<(), RpcError> {
-    let Content {
-        method,
-        params,
-        arguments,
-    } = content;
-    let version = one(headers, name::PROTOCOL_VERSION)?;
-    if version.is_none_or(|version| version < Revision::MODERN.as_str()) {
-        return Ok(());
-    }
-    agree(headers, name::METHOD, Some(method))?;
-    let subject = mirrored(method, params);
-    if let Some(wanted) = subject {
-        agree(headers, name::NAME, Some(wanted))?;
-    }
-    match subject {
-        Some(tool) if method == method::TOOLS_CALL => {
-            check_repeated(shared, headers, tool, arguments.as_deref())
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Parameters of a tool that its schema wants repeated.
-pub(crate) fn check_repeated(
-    shared: &Shared,
-    headers: &HeaderMap,
-    tool: &str,
-    arguments: Option<&RawValue>,
-) -> Result<(), RpcError> {
-    let published = shared.runtime.current();
-    let Some(tool) = published.find(tool) else {
-        return Ok(());
-    };
-    if tool.param_headers.is_empty() {
-        return Ok(());
-    }
-    // What cannot be read holds nothing that could be repeated.
-    let arguments = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let arguments: Value = arguments.unwrap_or_default();
-    let wanted = param_header_values(&tool.param_headers, &arguments);
-    for param in &tool.param_headers {
-        let wanted = wanted.iter().find(|(name, _)| *name == param.header);
-        let decoded = wanted.and_then(|(_, value)| decode_value(value));
-        agree(headers, &param.header, decoded.as_deref())?;
-    }
-    Ok(())
-}
-
-pub(crate) fn agree(
-    headers: &HeaderMap,
-    header: &str,
-    wanted: Option<&str>,
-) -> Result<(), RpcError> {
-    let fault = |fault: &str| {
-        let text = format!("header `{header}` {fault}");
-        Err(RpcError::new(code::HEADER_MISMATCH, text))
-    };
-    match (wanted, one(headers, header)?) {
-        (None, None) => Ok(()),
-        (Some(_), None) => fault("is missing"),
-        (None, Some(_)) => fault("has no counterpart in the body"),
-        (Some(wanted), Some(given)) => match decode_value(given) {
-            None => fault("is not valid base64"),
-            Some(decoded) if decoded == wanted => Ok(()),
-            Some(_) => fault("differs from the body"),
-        },
-    }
-}
-
-fn one<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, RpcError> {
-    sole(headers, header).map_err(|()| {
-        let text = format!("header `{header}` is given more than once or is not text");
-        RpcError::new(code::HEADER_MISMATCH, text)
-    })
-}
-
-/// The only value of a header. Intermediaries resolve duplicates differently, so there may be none.
-pub(crate) fn sole<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, ()> {
-    let mut values = headers.get_all(header).iter();
-    let Some(first) = values.next() else {
-        return Ok(None);
-    };
-    if values.next().is_some() {
-        return Err(());
-    }
-    first.to_str().map(Some).map_err(|_| ())
 }
 
 /// A refusal in plain text, as `rmcp` gives some, says the same as JSON.

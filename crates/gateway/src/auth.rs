@@ -10,8 +10,9 @@ mod signatures;
 
 pub(crate) use metadata::routes;
 
-use crate::admit::{refuse, sole};
+use crate::admit::refuse;
 use crate::limits::CALLER_TOKEN_BYTES_MAX;
+use crate::mirrors::sole;
 use crate::options::{AccessError, AccessOptions};
 use axum::extract::{Request, State};
 use axum::middleware::Next;

@@ -2,12 +2,13 @@
 //! channels in which `rmcp` serves a request. A request that is odd in any way is left to `rmcp`, which refuses it
 //! in the words of the protocol.
 
-use crate::admit::{agree, check_repeated, refuse, sole};
+use crate::admit::refuse;
 use crate::answer::{Answer, ServerInfo};
 use crate::auth::Principal;
 use crate::call::{Asked, Caller, requested};
 use crate::interrupt::{Closing, Watch};
 use crate::known::Declared;
+use crate::mirrors::{agree, check_repeated, sole};
 use crate::passing::Carried;
 use crate::raw::Content;
 use crate::server::{self, Shared, is_passed_on, trace_headers};

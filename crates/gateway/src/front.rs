@@ -1,8 +1,9 @@
 //! What is asked most, the usual call of a modern client at a server that everybody may call, is answered before the
 //! router and its layers are asked. Everything else goes on to them as it came.
 
-use crate::admit::{self, Gate, Intake, check_caller};
+use crate::admit::{self, Intake};
 use crate::direct::Direct;
+use crate::gate::{Gate, check_caller};
 use crate::handshake::is_modern;
 use axum::Router;
 use axum::body::Body;

@@ -9,9 +9,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::admit::{in_json, refuse, sole};
+use crate::admit::{in_json, refuse};
 use crate::auth::Principal;
 use crate::limits::SESSION_RETRY_AFTER_SECONDS;
+use crate::mirrors::sole;
 use crate::options::HttpOptions;
 use crate::priming;
 use axum::extract::{Request, State};

@@ -1,9 +1,10 @@
 //! The face over HTTP: `/mcp` in both eras, the answer page, what operators look at, and an orderly end.
 
-use crate::admit::{self, Gate, Intake};
+use crate::admit::{self, Intake};
 use crate::auth::{self, Access, Door};
 use crate::connections::Signs;
 use crate::front::{Face, Front};
+use crate::gate::{self, Gate};
 use crate::handshake::{self, Handshakes};
 use crate::limits::CLOSING;
 use crate::options::{HttpOptions, ServeError};
@@ -131,7 +132,7 @@ async fn serve(
         faces.push(shared);
     }
     // Hosts and origins are checked for every path alike, probes aside.
-    let router = router.layer(from_fn_with_state(Arc::clone(&gate), admit::caller));
+    let router = router.layer(from_fn_with_state(Arc::clone(&gate), gate::caller));
     let front = Front::new(router, gate, open);
     ready(address);
     let signs = Signs {

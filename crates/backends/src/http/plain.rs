@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
+use onecall_mcp::name;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 
 use super::body::Outgoing;
@@ -22,6 +23,13 @@ use crate::limits::{
     HTTP_HEAD_BYTES_MAX, PLAIN_BUFFER_BYTES, PLAIN_BUFFER_BYTES_MAX, PLAIN_HEADERS_MAX,
     PLAIN_REQUEST_BYTES_MAX,
 };
+
+/// The headers of an answer that anybody reads; no others are kept.
+static READ: [HeaderName; 3] = [
+    header::CONTENT_TYPE,
+    header::LOCATION,
+    HeaderName::from_static(name::SESSION),
+];
 
 /// A connection on which nothing is in flight but what is written and read here.
 #[derive(Debug)]
@@ -229,19 +237,20 @@ fn usual(parsed: &httparse::Response<'_, '_>, head_bytes: usize) -> Option<Head>
     *response.status_mut() = status;
     let mut body_bytes = None;
     for own in parsed.headers.iter() {
-        let name = HeaderName::from_bytes(own.name.as_bytes()).ok()?;
-        let value = HeaderValue::from_bytes(own.value).ok()?;
-        if name == header::CONTENT_LENGTH {
+        let is = |name: &HeaderName| own.name.eq_ignore_ascii_case(name.as_str());
+        if is(&header::CONTENT_LENGTH) {
             if body_bytes.replace(length(own.value)?).is_some() {
                 return None;
             }
-        } else if name == header::TRANSFER_ENCODING
-            || name == header::UPGRADE
-            || (name == header::CONNECTION && !own.value.eq_ignore_ascii_case(b"keep-alive"))
+        } else if is(&header::TRANSFER_ENCODING)
+            || is(&header::UPGRADE)
+            || (is(&header::CONNECTION) && !own.value.eq_ignore_ascii_case(b"keep-alive"))
         {
             return None;
+        } else if let Some(name) = READ.iter().find(|name| is(name)) {
+            let value = HeaderValue::from_bytes(own.value).ok()?;
+            response.headers_mut().append(name, value);
         }
-        response.headers_mut().append(name, value);
     }
     let framing = Framing {
         head_bytes,

@@ -4,7 +4,8 @@ use crate::raw::Content;
 use crate::server::Shared;
 use http::HeaderMap;
 use onecall_mcp::{
-    Revision, RpcError, code, decode_value, method, mirrored, name, param_header_values,
+    Revision, RpcError, check_header, code, decode_value, method, mirrored, name,
+    param_header_values,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -68,20 +69,7 @@ pub(crate) fn agree(
     header: &str,
     wanted: Option<&str>,
 ) -> Result<(), RpcError> {
-    let fault = |fault: &str| {
-        let text = format!("header `{header}` {fault}");
-        Err(RpcError::new(code::HEADER_MISMATCH, text))
-    };
-    match (wanted, one(headers, header)?) {
-        (None, None) => Ok(()),
-        (Some(_), None) => fault("is missing"),
-        (None, Some(_)) => fault("has no counterpart in the body"),
-        (Some(wanted), Some(given)) => match decode_value(given) {
-            None => fault("is not valid base64"),
-            Some(decoded) if decoded == wanted => Ok(()),
-            Some(_) => fault("differs from the body"),
-        },
-    }
+    check_header(header, wanted, one(headers, header)?).map_err(RpcError::from)
 }
 
 fn one<'a>(headers: &'a HeaderMap, header: &str) -> Result<Option<&'a str>, RpcError> {

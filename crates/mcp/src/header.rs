@@ -76,19 +76,20 @@ pub fn check_mirrored<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
 ) -> Result<(), HeaderFault> {
     let version = crate::meta::get(params, crate::meta::PROTOCOL_VERSION).and_then(Value::as_str);
-    check_one(
+    check_header(
         name::PROTOCOL_VERSION,
         version,
         header(name::PROTOCOL_VERSION),
     )?;
-    check_one(name::METHOD, Some(method), header(name::METHOD))?;
+    check_header(name::METHOD, Some(method), header(name::METHOD))?;
     match mirrored(method, params) {
-        Some(wanted) => check_one(name::NAME, Some(wanted), header(name::NAME)),
+        Some(wanted) => check_header(name::NAME, Some(wanted), header(name::NAME)),
         None => Ok(()),
     }
 }
 
-pub(crate) fn check_one(
+/// Compares one header with what the body says; either may be absent.
+pub fn check_header(
     header: &str,
     wanted: Option<&str>,
     given: Option<&str>,

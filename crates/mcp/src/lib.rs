@@ -32,7 +32,9 @@ pub use content::{content_map, sole_text, text_of};
 pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
-pub use header::{HeaderFault, check_mirrored, decode_value, encode_value, mirrored, name};
+pub use header::{
+    HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
+};
 pub use lenient::read_leniently;
 pub use lines::{Line, Lines, Skipped};
 pub use message::{

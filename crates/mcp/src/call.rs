@@ -74,6 +74,14 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 }
 
 impl Envelope<'_> {
+    /// `raw`: the text that it was read from.
+    fn says(&self, raw: &RawValue) -> Says {
+        Says {
+            result_type: self.result_type.is_some(),
+            meta: self.meta.map(|meta| place(meta, raw)),
+        }
+    }
+
     /// The least that makes an object the result of a call. Servers leave `content` out beside structured content, and
     /// say that they failed with nothing else.
     fn check(&self) -> Result<(), ShapeError> {
@@ -123,10 +131,7 @@ impl CallAnswer {
         {
             None | Some("complete") => {
                 let is_error = envelope.is_error == Some(Value::Bool(true));
-                let says = Says {
-                    result_type: envelope.result_type.is_some(),
-                    meta: envelope.meta.map(|meta| place(meta, &raw)),
-                };
+                let says = envelope.says(&raw);
                 Ok(Self::Complete(CallResult {
                     raw: Arc::from(raw),
                     is_error,
@@ -185,10 +190,7 @@ impl CallResult {
         let raw = to_raw_value(&output.object).expect("a JSON object is JSON");
         let envelope: Envelope<'_> =
             serde_json::from_str(raw.get()).expect("an object of unlike keys is an envelope");
-        let says = Says {
-            result_type: envelope.result_type.is_some(),
-            meta: envelope.meta.map(|meta| place(meta, &raw)),
-        };
+        let says = envelope.says(&raw);
         Self {
             raw: Arc::from(raw),
             is_error: output.is_error(),

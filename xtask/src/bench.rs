@@ -1,4 +1,4 @@
-//! Benchmarks and the simulator: programs of the workspace, built in release and run.
+//! Benchmarks, of what is handed out, and the simulator: programs of the workspace, built and run.
 //! Speed is told as ratios against the bare work in the same run, never by a timed test.
 
 use crate::cargo::{Profile, example, program};
@@ -29,20 +29,24 @@ pub(crate) fn run(name: &str, words: &[&str]) -> anyhow::Result<bool> {
     if name == "gateway" {
         // It measures the real program, in a process of its own.
         all.push("--program".to_owned());
-        all.push(program(Profile::Release)?.display().to_string());
+        all.push(program(Profile::Dist)?.display().to_string());
     }
     all.extend(words.iter().map(ToString::to_string));
-    example_of(package, example, &all)
+    example_of((package, example), Profile::Dist, &all)
 }
 
 /// `cargo xtask sim --runs N --seed S [--break NAME]`.
 pub(crate) fn sim(words: &[&str]) -> anyhow::Result<bool> {
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-    example_of("onecall-testkit", "sim", &words)
+    example_of(("onecall-testkit", "sim"), Profile::Release, &words)
 }
 
-fn example_of(package: &str, name: &str, words: &[String]) -> anyhow::Result<bool> {
-    let built = example(package, name, Profile::Release)?;
+fn example_of(
+    (package, name): (&str, &str),
+    profile: Profile,
+    words: &[String],
+) -> anyhow::Result<bool> {
+    let built = example(package, name, profile)?;
     say(&format!("── {package} {name} {}", words.join(" ")));
     let mut command = Command::new(built);
     let status = command.args(words).current_dir(root()).status();

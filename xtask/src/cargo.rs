@@ -1,6 +1,6 @@
 //! Programs of this workspace: built, and where they are then.
 
-use crate::part::root;
+use crate::part::{root, say};
 use anyhow::{Context, ensure};
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,6 +10,27 @@ use std::process::Command;
 pub(crate) enum Profile {
     Debug,
     Release,
+    /// As it is handed out.
+    Dist,
+}
+
+impl Profile {
+    /// As `--profile` has it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "dev",
+            Self::Release => "release",
+            Self::Dist => "dist",
+        }
+    }
+
+    /// Below the folder of what is built.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            other => other.name(),
+        }
+    }
 }
 
 /// `cargo` with these words, in the root of the workspace.
@@ -40,11 +61,11 @@ pub(crate) fn example(package: &str, name: &str, profile: Profile) -> anyhow::Re
 
 fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
     let mut command = cargo(&["build", "--quiet"]);
-    command.args(words);
-    if profile == Profile::Release {
-        command.arg("--release");
-    }
+    command.args(words).args(["--profile", profile.name()]);
     let what = words.join(" ");
+    if profile != Profile::Debug {
+        say(&format!("building {what} ({})", profile.name()));
+    }
     let status = command.status();
     let status = status.with_context(|| format!("cannot build {what}"))?;
     ensure!(status.success(), "{what} does not build");
@@ -54,8 +75,5 @@ fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
 fn folder(profile: Profile) -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = named.unwrap_or_else(|| root().join("target"));
-    target.join(match profile {
-        Profile::Debug => "debug",
-        Profile::Release => "release",
-    })
+    target.join(profile.folder())
 }

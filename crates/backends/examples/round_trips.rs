@@ -1,5 +1,6 @@
 //! Our client against bare loops on the same server: calls a second and CPU of this process for each call, with 1, 16
-//! and 64 in flight. Run it in release; the servers are this program again, in processes of their own.
+//! and 64 in flight. The servers are this program again, in processes of their own, at a core that is told them: left
+//! to the scheduler one loop shares a core with its server and the next does not, which counts more than what either does.
 //! What the two bare loops do and leave out is printed below the table.
 #![expect(
     clippy::print_stdout,
@@ -19,6 +20,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use onecall_backends::{BackendName, BackendOptions, Backends, Call, ClientInfo};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -38,6 +40,8 @@ bare socket: a prepared head and the body written into a TCP stream, the answer'
              parsed; HTTP for this one server only. The goal of at most 1.25 over HTTP is judged by this one.
 bare hyper:  the same work through the HTTP library that our client uses, one connection a worker, driven by the worker
              itself; the least that a client on that library costs
+cores:       `1`: client and server share a core, which is never asleep, so that the figure is what the code costs;
+             `2`: each has its own, and a call in flight alone finds it asleep and its caches cold
 both:        no outcome told from another, no time-out, no limit, no second server
 ours, stdio: judged by its CPU alone; the goal is at most 40 us a call";
 
@@ -67,6 +71,35 @@ impl Kind {
     }
 }
 
+/// Where the client and its server run.
+#[derive(Clone, Copy)]
+struct Place {
+    client: usize,
+    server: usize,
+}
+
+impl Place {
+    /// One core for both, and two where there are two.
+    fn all() -> Vec<Self> {
+        let allowed = sched_getaffinity(None).unwrap();
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let client = cores.next().unwrap();
+        let others = [Some(client), cores.next()].into_iter().flatten();
+        others.map(|server| Self { client, server }).collect()
+    }
+
+    fn cores(self) -> usize {
+        if self.client == self.server { 1 } else { 2 }
+    }
+}
+
+/// Keeps this thread, and what it starts, on one core.
+fn stay_on(core: usize) {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).unwrap();
+}
+
 /// What one round came to.
 #[derive(Clone, Copy)]
 struct Spent {
@@ -77,40 +110,51 @@ struct Spent {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let options = onecall_demo::Options::default();
-    let only = std::env::args().nth(1);
-    match only.as_deref() {
-        Some("http") => return serve_http(options).await,
-        Some("stdio") => return onecall_demo::serve_stdio(options).await.unwrap(),
-        _ => {}
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let [_, core] = words[..] {
+        stay_on(core.parse().unwrap());
     }
-    let is_wanted = |kind: &Kind| only.as_deref().is_none_or(|only| only == kind.name());
+    match words[..] {
+        ["http", _] => serve_http(options).await,
+        ["stdio", _] => onecall_demo::serve_stdio(options).await.unwrap(),
+        _ => compare(words.first().copied()).await,
+    }
+}
+
+/// The table of all kinds, or of one.
+async fn compare(only: Option<&str>) {
+    let is_wanted = |kind: &Kind| only.is_none_or(|only| only == kind.name());
     let kinds: Vec<Kind> = KINDS.into_iter().filter(is_wanted).collect();
-    let this = std::env::current_exe().unwrap();
-    let mut server = tokio::process::Command::new(&this)
-        .arg("http")
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let url = lines.next_line().await.unwrap().unwrap();
     println!(
-        "{:<12}{:>10}{:>12}{:>14}{:>11}{:>11}",
-        "what", "in flight", "calls/s", "CPU us/call", "to socket", "to hyper"
+        "{:<12}{:>6}{:>10}{:>12}{:>14}{:>11}{:>11}",
+        "what", "cores", "in flight", "calls/s", "CPU us/call", "to socket", "to hyper"
     );
-    for in_flight in [1, 16, 64] {
-        let mut best = vec![None; kinds.len()];
-        for _ in 0..ROUNDS {
-            for (kind, best) in kinds.iter().zip(&mut best) {
-                let spent = round(*kind, &url, in_flight).await;
-                let is_better = best.is_none_or(|best: Spent| spent.cpu_us < best.cpu_us);
-                if is_better {
-                    *best = Some(spent);
+    for place in Place::all() {
+        stay_on(place.client);
+        let mut server = tokio::process::Command::new(std::env::current_exe().unwrap())
+            .args(["http", &place.server.to_string()])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let url = lines.next_line().await.unwrap().unwrap();
+        for in_flight in [1, 16, 64] {
+            let mut best = vec![None; kinds.len()];
+            for _ in 0..ROUNDS {
+                for (kind, best) in kinds.iter().zip(&mut best) {
+                    let spent = round(*kind, &url, place, in_flight).await;
+                    let is_better = best.is_none_or(|best: Spent| spent.cpu_us < best.cpu_us);
+                    if is_better {
+                        *best = Some(spent);
+                    }
                 }
             }
+            let best: Vec<Spent> = best.into_iter().flatten().collect();
+            report(&kinds, &best, place, in_flight);
         }
-        let best: Vec<Spent> = best.into_iter().flatten().collect();
-        report(&kinds, &best, in_flight);
+        server.kill().await.unwrap();
     }
     println!("{LEGEND}");
 }
@@ -124,7 +168,7 @@ async fn serve_http(options: onecall_demo::Options) {
     served.unwrap();
 }
 
-async fn round(kind: Kind, url: &str, in_flight: usize) -> Spent {
+async fn round(kind: Kind, url: &str, place: Place, in_flight: usize) -> Spent {
     let host = url.trim_start_matches("http://").trim_end_matches("/mcp");
     match kind {
         Kind::BareSocket => bare_socket(host, in_flight).await,
@@ -132,7 +176,8 @@ async fn round(kind: Kind, url: &str, in_flight: usize) -> Spent {
         Kind::OursHttp => client(BackendOptions::http("b", url), in_flight).await,
         Kind::OursStdio => {
             let this = std::env::current_exe().unwrap();
-            let options = BackendOptions::stdio("b", this.to_str().unwrap(), &["stdio"]);
+            let core = place.server.to_string();
+            let options = BackendOptions::stdio("b", this.to_str().unwrap(), &["stdio", &core]);
             client(options, in_flight).await
         }
     }
@@ -278,7 +323,7 @@ async fn measured<W: Future>(in_flight: usize, workers: impl Iterator<Item = W>)
     }
 }
 
-fn report(kinds: &[Kind], best: &[Spent], in_flight: usize) {
+fn report(kinds: &[Kind], best: &[Spent], place: Place, in_flight: usize) {
     for (kind, spent) in kinds.iter().zip(best) {
         let ratio = |bare: Kind| {
             let at = kinds.iter().position(|kind| *kind == bare);
@@ -287,8 +332,9 @@ fn report(kinds: &[Kind], best: &[Spent], in_flight: usize) {
             })
         };
         println!(
-            "{:<12}{in_flight:>10}{:>12.0}{:>14.1}{:>11}{:>11}",
+            "{:<12}{:>6}{in_flight:>10}{:>12.0}{:>14.1}{:>11}{:>11}",
             kind.name(),
+            place.cores(),
             spent.calls_per_second,
             spent.cpu_us,
             ratio(Kind::BareSocket),

@@ -2,7 +2,10 @@
 //! a load generator of ours with kept connections, every ratio within one run, CPU time beside wall time.
 
 mod client;
+mod forward;
 mod load;
+mod pass;
+mod place;
 mod process;
 mod rows;
 mod table;
@@ -20,7 +23,7 @@ type Failed = Box<dyn Error + Send + Sync>;
 type Done = Result<(), Failed>;
 
 /// All of it must be over by then.
-const TIME_MAX: Duration = Duration::from_secs(110);
+const TIME_MAX: Duration = Duration::from_secs(200);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -45,6 +48,9 @@ async fn main() -> ExitCode {
 
 async fn measure(table: &mut Table) -> Done {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [forward::WORD, to] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return forward::run(to).await;
+    }
     let [flag, file, rest @ ..] = words.as_slice() else {
         return Err("usage: gateway --program FILE [ROW]".into());
     };
@@ -70,7 +76,7 @@ async fn measure(table: &mut Table) -> Done {
         rows::start(table, &program, &watched).await?;
     }
     if wanted("pass") {
-        rows::pass_through(table, &program, &watched).await?;
+        pass::all(table, &program, &watched).await?;
     }
     if wanted("chain") {
         rows::chain(table, &watched).await?;

@@ -1,76 +1,23 @@
 //! The rows of the table, each measured beside the bare work in the same run.
 
 use crate::client::{Call, Http, Lines};
-use crate::load::{Shape, Target, Took, Watched};
+use crate::load::{Shape, Took, Watched};
 use crate::process::Program;
 use crate::table::{Table, cpu};
 use crate::{Done, Failed};
 use serde_json::json;
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Sessions of the handshake era that are open at once.
 const SESSIONS: usize = 1_000;
 
-fn ms(time: Duration) -> f64 {
+pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn add() -> serde_json::Value {
+pub(crate) fn add() -> serde_json::Value {
     json!({ "a": 1, "b": 2 })
-}
-
-/// One call passed through, beside the same call made to the backend itself.
-pub(crate) async fn pass_through(table: &mut Table, program: &Program, watched: &Watched) -> Done {
-    let lines = Target::Lines(Arc::new(Lines::open(program.lines()?)?));
-    let (bare, through) = (Call::new("add", add()), watched.through());
-    for (name, target) in [("http", watched.bare()), ("stdio", lines)] {
-        let passed = Call::new(&format!("{name}_add"), add());
-        let first = (&target, &bare);
-        let second = (&through, &passed);
-        let alone = Shape {
-            clients: 1,
-            calls: 1_000,
-            pace: None,
-        };
-        let (one, other) = watched.compare(first, second, alone).await?;
-        added(
-            table,
-            &format!("pass-through over {name}, 1 client: added p50"),
-            &one,
-            &other,
-        );
-        let paced = Shape {
-            clients: 16,
-            calls: 100,
-            // A millisecond for each: timers are no finer, and two in one would wait for each other.
-            pace: Some(Duration::from_millis(16)),
-        };
-        let (one, other) = watched.compare(first, second, paced).await?;
-        let what = format!("pass-through over {name}, 16 at 16 ms: added p50");
-        added(table, &what, &one, &other);
-        let eager = Shape {
-            clients: 16,
-            calls: 200,
-            pace: None,
-        };
-        let (one, other) = watched.compare(first, second, eager).await?;
-        let what = format!("pass-through over {name}, 16 at once: calls");
-        let bare = format!("bare {:.0} /s; {}", one.a_second(), cpu(&other, 1.0));
-        table.tell(&what, other.a_second(), "/s", &bare);
-    }
-    Ok(())
-}
-
-fn added(table: &mut Table, what: &str, bare: &Took, through: &Took) {
-    let (one, other) = (ms(bare.p50()), ms(through.p50()));
-    let beside = format!(
-        "p50 {other:.3} / {one:.3} ms = {:.2}; {}",
-        other / one,
-        cpu(through, 1.0)
-    );
-    table.at_most(what, other - one, 0.1, "ms", &beside);
 }
 
 /// Three steps, beside three calls one after the other: of a tool that takes five milliseconds, as real ones do, and

@@ -1,11 +1,11 @@
 //! The answer to a request: JSON of ours, or the result of a backend as it came, which goes on to the client without
-//! being read.
+//! being read. The result of a call is left in its text; of any other the fields are told apart.
 
 use crate::fit;
 use crate::unread::Unread;
 use indexmap::IndexMap;
 use onecall_engine::failure::Category;
-use onecall_mcp::{CallResult, Era, RpcError, code, meta};
+use onecall_mcp::{CallResult, Era, Fields, RpcError, code, meta};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -15,6 +15,8 @@ use std::borrow::Cow;
 pub(crate) enum Answer {
     Ours(Value),
     Passed(CallResult),
+    /// Of anything but a call.
+    Fields(Fields),
 }
 
 /// A result as it goes to a client.
@@ -30,14 +32,15 @@ pub(crate) struct ServerInfo {
     value: Value,
     text: Box<RawValue>,
     /// The `_meta` of a result that has none of its own.
-    meta: String,
+    meta: Box<RawValue>,
 }
 
 impl ServerInfo {
     pub(crate) fn new(name: &str, version: &str) -> Self {
         let value = json!({ "name": name, "version": version });
-        let meta = json!({ meta::SERVER_INFO: value }).to_string();
-        let text = to_raw_value(&value).expect("a JSON value is JSON");
+        let raw = |value: &Value| to_raw_value(value).expect("a JSON value is JSON");
+        let meta = raw(&json!({ meta::SERVER_INFO: value }));
+        let text = raw(&value);
         Self { value, text, meta }
     }
 
@@ -46,14 +49,12 @@ impl ServerInfo {
     }
 }
 
-/// An object whose values are not read: numbers, key order and escapes stay as they came.
-type Fields = IndexMap<String, Box<RawValue>>;
-
 impl Answer {
     pub(crate) fn is_error(&self) -> bool {
         match self {
             Self::Ours(value) => value["isError"] == true,
             Self::Passed(result) => result.is_error(),
+            Self::Fields(_) => false,
         }
     }
 
@@ -68,17 +69,6 @@ impl Answer {
         matches!(self, Self::Ours(value) if value["resultType"] == name)
     }
 
-    /// The answer as a JSON value. Integers of more than 64 bits become floating.
-    pub(crate) fn into_value(self) -> Result<Value, RpcError> {
-        match self {
-            Self::Ours(value) => Ok(value),
-            Self::Passed(result) => match result.parse() {
-                Ok(output) => Ok(Value::Object(output.into_object())),
-                Err(error) => Err(unreadable(&error)),
-            },
-        }
-    }
-
     /// The answer with what its era wants in every result.
     pub(crate) fn fitted(self, era: Era, server: &ServerInfo) -> Result<Fitted, RpcError> {
         match self {
@@ -86,9 +76,18 @@ impl Answer {
             Self::Passed(result) => {
                 let text = match era {
                     Era::Modern => completed(&result, server),
-                    Era::Legacy => legacy_fields(result.raw()),
+                    Era::Legacy => legacy_call(result.raw()),
                 };
                 text.map(Fitted::Passed).map_err(|error| unreadable(&error))
+            }
+            Self::Fields(mut fields) => {
+                match era {
+                    Era::Modern => {
+                        complete_fields(&mut fields, server).map_err(|error| unreadable(&error))?
+                    }
+                    Era::Legacy => fields.remove("resultType"),
+                }
+                Ok(Fitted::Passed(fields.to_text()))
             }
         }
     }
@@ -116,7 +115,7 @@ impl Fitted {
 fn completed(result: &CallResult, server: &ServerInfo) -> serde_json::Result<String> {
     let raw = result.raw().get();
     let end = raw.len() - 1;
-    let mut text = String::with_capacity(raw.len() + server.meta.len() + ADDED_BYTES);
+    let mut text = String::with_capacity(raw.len() + server.meta.get().len() + ADDED_BYTES);
     if let Some(place) = &result.says().meta {
         text.push_str(&raw[..place.start]);
         mend_meta(&raw[place.clone()], server, &mut text)?;
@@ -127,13 +126,26 @@ fn completed(result: &CallResult, server: &ServerInfo) -> serde_json::Result<Str
             text.push(',');
         }
         text.push_str("\"_meta\":");
-        text.push_str(&server.meta);
+        text.push_str(server.meta.get());
     }
     if !result.says().result_type {
         text.push_str(",\"resultType\":\"complete\"");
     }
     text.push('}');
     Ok(text)
+}
+
+/// The same for a result whose fields were told apart.
+fn complete_fields(fields: &mut Fields, server: &ServerInfo) -> serde_json::Result<()> {
+    fields.supply("resultType", &Value::from("complete"));
+    let Some(given) = fields.get("_meta") else {
+        fields.set("_meta", &server.meta);
+        return Ok(());
+    };
+    let mut text = String::new();
+    mend_meta(given.get(), server, &mut text)?;
+    fields.set("_meta", &RawValue::from_string(text)?);
+    Ok(())
 }
 
 /// Room for the names of the fields that a result may lack.
@@ -151,8 +163,8 @@ fn mend_meta(given: &str, server: &ServerInfo, text: &mut String) -> serde_json:
     Ok(())
 }
 
-fn legacy_fields(result: &RawValue) -> serde_json::Result<String> {
-    let mut fields: Fields = serde_json::from_str(result.get())?;
+fn legacy_call(result: &RawValue) -> serde_json::Result<String> {
+    let mut fields: IndexMap<String, Box<RawValue>> = serde_json::from_str(result.get())?;
     fields.shift_remove("resultType");
     if let Some(structured) = fields.get_mut("structuredContent")
         && !structured.get().starts_with('{')

@@ -6,7 +6,7 @@ use crate::limits::PREVIEW_BYTES_MAX;
 use crate::page;
 use crate::server::Shared;
 use onecall_engine::identity::RunId;
-use onecall_mcp::{RpcError, code, meta};
+use onecall_mcp::{Fields, RpcError, code, meta};
 use onecall_runtime::documents::{run_uri, step_uri};
 use onecall_runtime::result::document;
 use onecall_runtime::runs::Standing;
@@ -114,7 +114,7 @@ pub(crate) async fn read(
     shared: &Shared,
     params: &Value,
     caller: &Caller,
-) -> Result<Option<Value>, RpcError> {
+) -> Result<Option<Fields>, RpcError> {
     let Some(uri) = params.get("uri").and_then(Value::as_str) else {
         return Ok(None);
     };
@@ -122,7 +122,8 @@ pub(crate) async fn read(
     let found = found.map_err(|error| RpcError::new(code::INTERNAL, error.to_string()))?;
     Ok(found.map(|text| {
         let contents = json!([{ "uri": uri, "mimeType": JSON, "text": text }]);
-        let mut result = json!({ "contents": contents });
+        let mut result = Fields::default();
+        result.set("contents", &contents);
         page::hint(&mut result, 0, caller.era);
         result
     }))

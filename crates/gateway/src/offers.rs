@@ -6,7 +6,7 @@ use crate::call::{Caller, interrupted};
 use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
 use crate::{large, page, pages};
-use onecall_mcp::{CallAnswer, Era, RpcError, code, meta, method};
+use onecall_mcp::{CallAnswer, Era, Fields, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
@@ -18,7 +18,7 @@ pub(crate) async fn answer(
     name: &str,
     params: Value,
     caller: &Caller,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let (runtime, era) = (&shared.runtime, caller.era);
     if !runtime.shows_backends() && !has_own(name) {
         return Err(RpcError::method_not_found(name));
@@ -30,11 +30,11 @@ pub(crate) async fn answer(
         method::COMPLETE => {
             let from = requester(caller);
             let completing = runtime.complete(cleaned(params, None), &from);
-            return awaited(caller, completing).await;
+            return awaited(caller, completing).await.map(Answer::Fields);
         }
         method::RESOURCES_READ => {
             return match large::read(shared, &params, caller).await? {
-                Some(own) => Ok(own),
+                Some(own) => Ok(Answer::Fields(own)),
                 None => passed(shared, name, params, caller).await,
             };
         }
@@ -42,7 +42,7 @@ pub(crate) async fn answer(
     };
     let entries = listed(runtime, name).await;
     shared.sessions.gave(name, &entries);
-    page::of(entries.into_iter(), key, &params, era)
+    page::of(entries.into_iter(), key, &params, era).map(Answer::Fields)
 }
 
 /// All entries of the list that this method asks for.
@@ -84,15 +84,16 @@ async fn passed(
     name: &str,
     mut params: Value,
     caller: &Caller,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let carried = Carried::take(&mut params);
     let sent = Sent::Offer { name, params };
-    let answer = exchange(shared, caller, sent, carried).await?;
-    let mut result = answer.into_value()?;
-    if name == method::RESOURCES_READ && result["resultType"] != "input_required" {
-        page::hint(&mut result, 0, caller.era);
+    let mut answer = exchange(shared, caller, sent, carried).await?;
+    if let Answer::Fields(result) = &mut answer
+        && name == method::RESOURCES_READ
+    {
+        page::hint(result, 0, caller.era);
     }
-    Ok(result)
+    Ok(answer)
 }
 
 /// Reads the resource or gets the prompt once.
@@ -111,17 +112,17 @@ pub(crate) async fn send(
         awaited(caller, shared.runtime.read_resource(params, &from)).await
     };
     let result = answered.map_err(|error| unread(name, error, caller.era))?;
-    if result["resultType"] == "input_required" {
+    if result.string("resultType").as_deref() == Some("input_required") {
         return asked(&result);
     }
-    Ok(Came::Done(Answer::Ours(result)))
+    Ok(Came::Done(Answer::Fields(result)))
 }
 
 /// What a backend answers while its caller waits. A request that nobody waits for is dropped, which cancels it there.
 async fn awaited(
     caller: &Caller,
-    answering: impl Future<Output = Result<Value, OfferError>>,
-) -> Result<Value, RpcError> {
+    answering: impl Future<Output = Result<Fields, OfferError>>,
+) -> Result<Fields, RpcError> {
     tokio::select! {
         answered = answering => answered.map_err(|error| refused(error, caller.era)),
         interrupt = caller.watch.interrupted() => Err(interrupted(interrupt)),
@@ -137,14 +138,13 @@ fn requester(caller: &Caller) -> Requester {
     }
 }
 
-fn asked(result: &Value) -> Result<Came, RpcError> {
-    let malformed = |reason: String| RpcError::new(code::INTERNAL, reason);
-    let raw =
-        serde_json::value::to_raw_value(result).map_err(|error| malformed(error.to_string()))?;
-    match CallAnswer::from_raw(raw).map_err(|fault| malformed(fault.to_string()))? {
+fn asked(result: &Fields) -> Result<Came, RpcError> {
+    let answer = CallAnswer::from_raw(result.to_raw())
+        .map_err(|fault| RpcError::new(code::INTERNAL, fault.to_string()))?;
+    match answer {
         CallAnswer::InputRequired(asked) => Ok(Came::Asks(asked)),
         CallAnswer::Complete(_) | CallAnswer::Task(_) => {
-            Ok(Came::Done(Answer::Ours(result.clone())))
+            Ok(Came::Done(Answer::Fields(result.clone())))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One page of a list, in the order of the list. A cursor is the index of the first entry of its page.
 
 use crate::limits::{LIST_TTL, PAGE_ENTRIES_MAX};
-use onecall_mcp::{Era, RpcError};
-use serde_json::{Map, Value};
+use onecall_mcp::{Era, Fields, RpcError};
+use serde_json::Value;
 
 /// The page that the parameters ask for, under the list's own key.
 pub(crate) fn of(
@@ -10,38 +10,32 @@ pub(crate) fn of(
     key: &str,
     params: &Value,
     era: Era,
-) -> Result<Value, RpcError> {
+) -> Result<Fields, RpcError> {
     let count = entries.len();
     let first = first(params, count)?;
     let last = count.min(first + PAGE_ENTRIES_MAX);
     let entries = entries.skip(first).take(last - first);
-    let mut page = Map::new();
-    page.insert(key.to_owned(), Value::Array(entries.collect()));
+    let mut page = Fields::default();
+    page.set(key, &entries.collect::<Vec<Value>>());
     if last < count {
-        page.insert("nextCursor".to_owned(), Value::from(last.to_string()));
+        page.set("nextCursor", &last.to_string());
     }
-    let mut page = Value::Object(page);
     hint(&mut page, LIST_TTL.as_millis(), era);
     Ok(page)
 }
 
 /// Says how long a result may be kept, where the era has a word for it and the result does not say so itself.
-pub(crate) fn hint(result: &mut Value, ttl_ms: u128, era: Era) {
-    let Some(result) = result.as_object_mut() else {
-        return;
-    };
+pub(crate) fn hint(result: &mut Fields, ttl_ms: u128, era: Era) {
     match era {
         Era::Modern => {
             let ttl = u64::try_from(ttl_ms).unwrap_or(u64::MAX);
-            result.entry("ttlMs").or_insert_with(|| Value::from(ttl));
+            result.supply("ttlMs", &Value::from(ttl));
             // Callers may see different things, and backends may tell them apart.
-            result
-                .entry("cacheScope")
-                .or_insert_with(|| Value::from("private"));
+            result.supply("cacheScope", &Value::from("private"));
         }
         Era::Legacy => {
-            result.shift_remove("ttlMs");
-            result.shift_remove("cacheScope");
+            result.remove("ttlMs");
+            result.remove("cacheScope");
         }
     }
 }
@@ -66,7 +60,8 @@ mod tests {
     fn pages_follow_each_other_to_the_end() {
         let page = |cursor: Value| {
             let entries = (0..1_200).map(Value::from);
-            of(entries, "items", &json!({ "cursor": cursor }), Era::Modern)
+            let page = of(entries, "items", &json!({ "cursor": cursor }), Era::Modern)?;
+            Ok::<Value, RpcError>(serde_json::from_str(&page.to_text()).unwrap())
         };
         let (mut cursor, mut sizes) = (Value::Null, Vec::new());
         loop {

@@ -331,7 +331,7 @@ pub(crate) async fn answered(
         method::TOOLS_LIST => {
             shared.settle().await;
             let published = Arc::clone(&shared.runtime.published().borrow());
-            tools::page(&published, &params, caller.era, shared.patience).map(Answer::Ours)
+            tools::page(&published, &params, caller.era, shared.patience).map(Answer::Fields)
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
@@ -342,10 +342,7 @@ pub(crate) async fn answered(
             let told = Box::pin(tasks::answer(shared, name, &params, caller)).await;
             told.map(Answer::Ours)
         }
-        name => {
-            let told = Box::pin(offers::answer(shared, name, params, caller)).await;
-            told.map(Answer::Ours)
-        }
+        name => Box::pin(offers::answer(shared, name, params, caller)).await,
     }
 }
 

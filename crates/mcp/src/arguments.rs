@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ShapeError;
+use crate::fields::on_one_line;
 use crate::message::behind_string;
 
 /// An object. Cheap to clone where it is text.
@@ -36,12 +37,11 @@ impl Arguments {
         if is_ambiguous(text) {
             return read(text).map(Self::from);
         }
-        if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none() {
-            return Ok(Self(Kept::Text(Arc::from(raw.to_owned()))));
-        }
-        // Line breaks stand only between the parts of a JSON text, and would end a line of a stream.
-        let on_one_line = RawValue::from_string(text.replace(['\n', '\r'], " "));
-        let raw = on_one_line.map_err(|error| not_json(&error))?;
+        // A line break would end a line of a stream.
+        let raw = match on_one_line(text) {
+            Cow::Borrowed(_) => raw.to_owned(),
+            Cow::Owned(line) => RawValue::from_string(line).map_err(|error| not_json(&error))?,
+        };
         Ok(Self(Kept::Text(Arc::from(raw))))
     }
 

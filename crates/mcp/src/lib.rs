@@ -11,6 +11,7 @@ mod content;
 mod elicitation;
 mod era;
 mod error;
+mod fields;
 mod header;
 mod lenient;
 pub mod limits;
@@ -32,6 +33,7 @@ pub use content::{content_map, sole_text, text_of};
 pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
+pub use fields::Fields;
 pub use header::{
     HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
 };

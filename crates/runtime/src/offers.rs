@@ -8,7 +8,7 @@ use onecall_backends::{
 };
 use onecall_config::settings::Expose;
 use onecall_engine::failure::Code;
-use onecall_mcp::{method, template_matches};
+use onecall_mcp::{Fields, method, template_matches};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
@@ -98,7 +98,7 @@ impl Runtime {
         &self,
         params: Value,
         from: &Requester,
-    ) -> Result<Value, OfferError> {
+    ) -> Result<Fields, OfferError> {
         let uri = text(&params, "uri", "uri")?;
         let backend = self.backend_of(&uri).await?;
         self.pass_on(&backend, method::RESOURCES_READ, params, from)
@@ -110,7 +110,7 @@ impl Runtime {
         &self,
         mut params: Value,
         from: &Requester,
-    ) -> Result<Value, OfferError> {
+    ) -> Result<Fields, OfferError> {
         let name = text(&params, "name", "name")?;
         let prompt = self.prompt(&name).await?;
         params["name"] = Value::from(prompt.original);
@@ -120,7 +120,11 @@ impl Runtime {
 
     /// Completes an argument: `params` is what the client sent, `{ref, argument, …}`. A backend that completes
     /// nothing has nothing to say, which is no error.
-    pub async fn complete(&self, mut params: Value, from: &Requester) -> Result<Value, OfferError> {
+    pub async fn complete(
+        &self,
+        mut params: Value,
+        from: &Requester,
+    ) -> Result<Fields, OfferError> {
         let reference = params.get_mut("ref").ok_or(OfferError::Missing("ref"))?;
         let backend = if reference["type"] == "ref/prompt" {
             let prompt = self.prompt(&text(reference, "name", "ref.name")?).await?;
@@ -132,7 +136,10 @@ impl Runtime {
         let content = self.content();
         let backends = &content.backends;
         if !backends.declares(&backend, "completions", None).await? {
-            return Ok(json!({ "completion": { "values": [], "total": 0, "hasMore": false } }));
+            let mut nothing = Fields::default();
+            let none = json!({ "values": [], "total": 0, "hasMore": false });
+            nothing.set("completion", &none);
+            return Ok(nothing);
         }
         self.pass_on(&backend, method::COMPLETE, params, from).await
     }
@@ -223,15 +230,16 @@ impl Runtime {
         name: &str,
         params: Value,
         from: &Requester,
-    ) -> Result<Value, OfferError> {
+    ) -> Result<Fields, OfferError> {
         let raw = self
             .content()
             .backends
             .request(backend, name, params, from)
             .await?;
-        serde_json::from_str(raw.get()).map_err(|error| OfferError::Failed {
+        let read = Fields::read(raw.get(), "the result");
+        read.map_err(|fault| OfferError::Failed {
             code: Code::TransportProtocol,
-            message: format!("backend `{backend}` answered with something unreadable: {error}"),
+            message: format!("backend `{backend}` answered with something unreadable: {fault}"),
         })
     }
 }

@@ -1,8 +1,9 @@
 //! Backends for the tests of this crate: `backend demo [--changing]` is the demo over stdio; `backend odd` a handshake
 //! server with a tool and result that hold what no list of types foresees, one that tells its metadata, and one that
 //! tells its arguments as they came;
-//! `backend asking` asks in the middle of a call; `backend conformance` has what the protocol's conformance suite looks for.
+//! `backend answers METHOD TEXT …` answers each method with its text as it is written; `backend asking` asks in the middle of a call; `backend conformance` has what the protocol's conformance suite looks for.
 
+mod answers;
 mod fixture;
 
 use onecall_mcp::{
@@ -19,6 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("odd") => serve(&[meta_tool(), tool(), heard_tool()], odd_result),
+        Some("answers") => answers::serve(&arguments[1..]),
         Some("asking") => asking(),
         Some("conformance") => fixture::serve(),
         _ => {

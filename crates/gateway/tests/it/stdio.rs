@@ -2,20 +2,24 @@
 
 use crate::world::{PATIENCE, runtime};
 use onecall_gateway::{StdioOptions, serve_lines};
+use onecall_runtime::runtime::Runtime;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-struct Pipe {
+pub(crate) struct Pipe {
     lines: Lines<BufReader<ReadHalf<tokio::io::DuplexStream>>>,
     input: WriteHalf<tokio::io::DuplexStream>,
     serving: JoinHandle<()>,
 }
 
 async fn connect() -> Pipe {
-    let runtime = runtime().await;
+    connect_to(runtime().await).await
+}
+
+pub(crate) async fn connect_to(runtime: Runtime) -> Pipe {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (output, input) = tokio::io::split(ours);
     let (their_input, their_output) = tokio::io::split(theirs);
@@ -36,7 +40,7 @@ async fn connect() -> Pipe {
 }
 
 impl Pipe {
-    async fn write(&mut self, text: &str) {
+    pub(crate) async fn write(&mut self, text: &str) {
         self.input.write_all(text.as_bytes()).await.unwrap();
         self.input.write_all(b"\n").await.unwrap();
     }
@@ -45,7 +49,7 @@ impl Pipe {
         serde_json::from_str(&self.next_line().await).unwrap()
     }
 
-    async fn next_line(&mut self) -> String {
+    pub(crate) async fn next_line(&mut self) -> String {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
         line.expect("a line in time").unwrap().expect("a line")
     }
@@ -56,7 +60,7 @@ impl Pipe {
     }
 
     /// Ends the input, and gives what is written afterwards.
-    async fn rest(mut self) -> Vec<Value> {
+    pub(crate) async fn rest(mut self) -> Vec<Value> {
         self.input.shutdown().await.unwrap();
         let mut rest = Vec::new();
         let reading = async {

@@ -31,7 +31,7 @@ fn backend_program() -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn backend(name: &str, args: &[&str]) -> Backend {
+pub(crate) fn backend(name: &str, args: &[&str]) -> Backend {
     let transport = Transport::Stdio {
         command: backend_program(),
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
@@ -186,7 +186,7 @@ async fn runtime_on(store: &MemoryStore) -> Runtime {
     started(server(), store).await
 }
 
-async fn started(server: Server, store: &MemoryStore) -> Runtime {
+pub(crate) async fn started(server: Server, store: &MemoryStore) -> Runtime {
     started_to(true, server, store).await
 }
 

@@ -1,6 +1,7 @@
 //! Resources, prompts, completion and updates through the runtime, merged from two backends.
 
 use crate::world::{PATIENCE, demo, start};
+use onecall_mcp::Fields;
 use onecall_runtime::calls::Request;
 use onecall_runtime::offers::{OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
@@ -13,6 +14,11 @@ use tracing::{Event, Metadata, Subscriber};
 fn column(list: &[Value], key: &str) -> Vec<String> {
     let text = |entry: &Value| entry[key].as_str().unwrap().to_owned();
     list.iter().map(text).collect()
+}
+
+/// A result as a value.
+fn read(fields: &Fields) -> Value {
+    serde_json::from_str(&fields.to_text()).unwrap()
 }
 
 fn nobody() -> Requester {
@@ -42,17 +48,18 @@ async fn two_backends_are_one_list_of_each_kind() {
         .read_resource(json!({ "uri": "demo://notes/n2" }), &nobody())
         .await;
     assert_eq!(
-        note.unwrap()["contents"][0]["text"],
+        read(&note.unwrap())["contents"][0]["text"],
         "Grind the beans just before brewing."
     );
     let explain = json!({ "name": "a_explain", "arguments": { "note": "n3" } });
     let said = runtime.get_prompt(explain, &nobody()).await.unwrap();
+    let said = read(&said);
     let text = said["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.ends_with("Let the dough rest over night."), "{text}");
     // The spelling of those that lose a name.
     let same = json!({ "name": "a.explain", "arguments": { "note": "n3" } });
     assert_eq!(
-        runtime.get_prompt(same, &nobody()).await.unwrap()["messages"],
+        read(&runtime.get_prompt(same, &nobody()).await.unwrap())["messages"],
         said["messages"]
     );
     let reference = json!({ "type": "ref/prompt", "name": "b_explain" });
@@ -60,7 +67,7 @@ async fn two_backends_are_one_list_of_each_kind() {
     let completed = runtime
         .complete(json!({ "ref": reference, "argument": argument }), &nobody())
         .await;
-    assert_eq!(completed.unwrap()["completion"]["total"], 5);
+    assert_eq!(read(&completed.unwrap())["completion"]["total"], 5);
     runtime.shutdown(std::time::Duration::ZERO).await;
 }
 

@@ -1,0 +1,120 @@
+//! What a backend sends reaches clients as it was written: digits, exponents, the order of keys, fields that nobody knows.
+//! In both eras, over HTTP and stdio.
+
+use crate::client::{Http, MODERN};
+use crate::stdio::connect_to;
+use crate::world::{World, backend, started};
+use onecall_config::settings::{Aggregation, Server, Strategy};
+use onecall_journal::MemoryStore;
+use serde_json::{Value, json};
+
+/// What no JSON value of ours can hold, with keys out of order.
+const ODD: &str =
+    r#"{"z":123456789012345678901234567890,"f":1.10,"e":1e400,"a":-0,"E":1E+2,"s":"\u0041\/"}"#;
+
+/// A server with one backend that answers so, under bare names.
+fn server(answers: &[(&str, String)]) -> Server {
+    let mut args = vec!["answers"];
+    for (method, text) in answers {
+        args.extend([*method, text.as_str()]);
+    }
+    Server {
+        name: "test".to_owned(),
+        backends: vec![backend("exact", &args)],
+        aggregation: Aggregation {
+            strategy: Strategy::Priority { order: Vec::new() },
+            ..Aggregation::default()
+        },
+        ..Server::default()
+    }
+}
+
+/// What clients of each kind are answered: modern and handshake over HTTP, then over stdio. The second of the modern
+/// ones goes through `rmcp`.
+async fn answered(answers: &[(&str, String)], method: &str, params: &Value) -> [String; 5] {
+    let world = World::serving(server(answers)).await;
+    let mut modern = Http::new(world.address);
+    let direct = modern.modern(method, params.clone()).await.text().await;
+    let mut heard = params.clone();
+    heard["_meta"] = json!({ "progressToken": "p" });
+    let through = modern.modern(method, heard).await.text().await;
+    let mut legacy = Http::new(world.address);
+    legacy.initialize("2025-11-25", json!({})).await;
+    let session = legacy.legacy(method, params.clone()).await.text().await;
+    world.end().await;
+
+    let mut params = params.clone();
+    let request =
+        |params: &Value| json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let mut pipe = connect_to(started(server(answers), &MemoryStore::default()).await).await;
+    let opening = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    let opening = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening });
+    pipe.write(&opening.to_string()).await;
+    pipe.next_line().await;
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    pipe.write(&ready.to_string()).await;
+    pipe.write(&request(&params).to_string()).await;
+    let line = pipe.next_line().await;
+    pipe.rest().await;
+
+    let mut pipe = connect_to(started(server(answers), &MemoryStore::default()).await).await;
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    pipe.write(&request(&params).to_string()).await;
+    let modern_line = pipe.next_line().await;
+    pipe.rest().await;
+    [direct, through, session, line, modern_line]
+}
+
+/// Every client is told `wanted`, as it is written.
+async fn check(answers: &[(&str, String)], method: &str, params: Value, wanted: &[&str]) {
+    for told in answered(answers, method, &params).await {
+        for wanted in wanted {
+            assert!(told.contains(wanted), "{method}\n{told}\nlacks\n{wanted}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_resource_that_is_read_arrives_as_it_was_written() {
+    let contents = format!(r#""contents":[{{"uri":"x://1","text":"t","_meta":{ODD}}}]"#);
+    let vendor = format!(r#""vendor":{ODD}"#);
+    let mine = r#""mine":1.10"#;
+    let result = format!(r#"{{{vendor},{contents},"_meta":{{{mine}}}}}"#);
+    let listed = r#"{"resources":[{"uri":"x://1","name":"one"}]}"#.to_owned();
+    let answers = [("resources/read", result), ("resources/list", listed)];
+    let read = json!({ "uri": "x://1" });
+    check(
+        &answers,
+        "resources/read",
+        read,
+        &[&contents, &vendor, mine],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_prompt_and_a_completion_arrive_as_they_were_written() {
+    let messages =
+        format!(r#""messages":[{{"role":"user","content":{{"type":"new","x":{ODD}}}}}]"#);
+    let completion = format!(r#""completion":{{"values":[],"total":0,"x":{ODD}}}"#);
+    let answers = [
+        ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#.to_owned()),
+        ("prompts/get", format!("{{{messages}}}")),
+        ("completion/complete", format!("{{{completion}}}")),
+    ];
+    check(
+        &answers,
+        "prompts/get",
+        json!({ "name": "p" }),
+        &[&messages],
+    )
+    .await;
+    let complete = json!({ "ref": { "type": "ref/prompt", "name": "p" },
+        "argument": { "name": "a", "value": "" } });
+    check(&answers, "completion/complete", complete, &[&completion]).await;
+}

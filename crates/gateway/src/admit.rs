@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Frame, SizeHint};
 use onecall_mcp::{
-    Incoming, RequestId, Revision, RpcError, code, method, name, parse_call, response_error,
+    Incoming, RequestId, Revision, RpcError, code, method, name, parse_call, response_error_text,
 };
 use std::pin::Pin;
 use std::sync::Arc;
@@ -332,6 +332,6 @@ pub(crate) fn is_json(response: &Response) -> bool {
 }
 
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
-    let body = response_error(id, error).to_string();
+    let body = response_error_text(id, error);
     (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }

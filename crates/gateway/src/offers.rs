@@ -178,7 +178,7 @@ fn unread(name: &str, mut error: RpcError, era: Era) -> RpcError {
     let names_it = error
         .data
         .as_ref()
-        .is_some_and(|data| data["uri"].is_string());
+        .is_some_and(|data| data.value()["uri"].is_string());
     let is_missing = error.code == code::INVALID_PARAMS && names_it;
     if is_missing && era == Era::Legacy && name == method::RESOURCES_READ {
         error.code = code::RESOURCE_NOT_FOUND;

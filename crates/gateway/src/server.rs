@@ -399,9 +399,15 @@ fn era_of(context: &RequestContext<RoleServer>) -> Era {
     }
 }
 
-fn error_data(error: RpcError) -> ErrorData {
-    let code = i32::try_from(error.code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
-    ErrorData::new(ErrorCode(code), error.message, error.data)
+impl Shared {
+    /// An error as `rmcp` takes it.
+    fn error_data(&self, error: RpcError) -> ErrorData {
+        let code = i32::try_from(error.code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
+        let data = error
+            .data
+            .map(|data| self.unread.hide(data.text().to_owned()));
+        ErrorData::new(ErrorCode(code), error.message, data)
+    }
 }
 
 impl ServerHandler for Handler {
@@ -456,10 +462,13 @@ impl ServerHandler for Handler {
     ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
         Box::pin(async move {
             if request.method != crate::raw::METHOD {
-                return Err(error_data(RpcError::method_not_found(&request.method)));
+                let unknown = RpcError::method_not_found(&request.method);
+                return Err(self.shared.error_data(unknown));
             }
             let answer = self.answer(context).await;
-            answer.map(CustomResult::new).map_err(error_data)
+            answer
+                .map(CustomResult::new)
+                .map_err(|error| self.shared.error_data(error))
         })
     }
 
@@ -504,7 +513,7 @@ impl ServerHandler for Handler {
             .session
             .watching
             .add(runtime, request.uri, &context.peer);
-        watched.await.map_err(error_data)
+        watched.await.map_err(|error| self.shared.error_data(error))
     }
 
     async fn unsubscribe(

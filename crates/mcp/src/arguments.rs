@@ -78,7 +78,7 @@ fn not_json(error: &serde_json::Error) -> ShapeError {
 
 /// Whether some object of a JSON text has a key twice. Looks at the text once and reads nothing but keys, so that
 /// what no value can hold may still be passed on.
-fn is_ambiguous(text: &str) -> bool {
+pub(crate) fn is_ambiguous(text: &str) -> bool {
     let mut open: Vec<Keys<'_>> = Vec::new();
     let mut rest = text.as_bytes();
     while let [byte, behind @ ..] = rest {

@@ -51,7 +51,7 @@ pub fn wanted_pages(error: &RpcError) -> Map<String, Value> {
         .data
         .as_ref()
         .filter(|_| error.code == code::URL_ELICITATION);
-    let wanted = data.and_then(|data| data.get("elicitations")?.as_array());
+    let wanted = data.and_then(|data| data.value().get("elicitations")?.as_array());
     let pages = wanted.into_iter().flatten().filter_map(|params| {
         let mut params = params.as_object()?.clone();
         let mode = params.entry("mode").or_insert_with(|| Value::from("url"));

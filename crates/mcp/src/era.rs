@@ -91,7 +91,10 @@ pub fn judge_probe(answer: Result<&Value, &RpcError>) -> Probe {
             .get("supportedVersions")
             .map_or(Probe::Legacy, choose),
         Err(error) if error.code == code::UNSUPPORTED_VERSION => {
-            let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+            let supported = error
+                .data
+                .as_ref()
+                .and_then(|data| data.value().get("supported"));
             supported.map_or(Probe::Modern(Revision::MODERN), choose)
         }
         Err(error) if error.is_modern() => Probe::Modern(Revision::MODERN),

@@ -1,6 +1,11 @@
 //! JSON-RPC error codes, the error object as it stands on the wire, and faults of shape.
 
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+use crate::exact::Exact;
+use crate::fields::Fields;
 
 /// Error codes of JSON-RPC and of the protocol.
 pub mod code {
@@ -24,7 +29,7 @@ pub mod code {
 pub struct RpcError {
     pub code: i64,
     pub message: String,
-    pub data: Option<Value>,
+    pub data: Option<Exact>,
 }
 
 impl RpcError {
@@ -38,7 +43,7 @@ impl RpcError {
 
     #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
-        self.data = Some(data);
+        self.data = Some(Exact::from(data));
         self
     }
 
@@ -64,13 +69,17 @@ impl RpcError {
     pub fn to_value(&self) -> Value {
         let mut object = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
-            object["data"] = data.clone();
+            object["data"] = data.value().clone();
         }
         object
     }
 
     /// Reads an error object leniently: real servers leave fields out.
-    pub fn from_value(value: &Value) -> Self {
+    pub fn from_raw(raw: &RawValue) -> Self {
+        let Ok(exact) = Exact::from_raw(raw) else {
+            return Self::new(code::INTERNAL, "the server's error cannot be read");
+        };
+        let value = exact.value();
         let message = match value.get("message") {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
@@ -83,8 +92,24 @@ impl RpcError {
                 .and_then(Value::as_i64)
                 .unwrap_or(code::INTERNAL),
             message,
-            data: value.get("data").cloned(),
+            data: exact
+                .fields()
+                .get("data")
+                .and_then(|data| Exact::from_raw(data).ok()),
         }
+    }
+}
+
+/// As it stands on the wire, `data` as it came.
+impl Serialize for RpcError {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = Fields::default();
+        fields.set("code", &self.code);
+        fields.set("message", &self.message);
+        if let Some(data) = &self.data {
+            fields.set("data", data);
+        }
+        RawValue::serialize(&fields.to_raw(), to)
     }
 }
 

@@ -25,6 +25,10 @@ impl Fields {
         })
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), &**value))
+    }
+
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.get(key).map(|value| &**value)
     }

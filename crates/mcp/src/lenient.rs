@@ -1,9 +1,12 @@
 //! Reading JSON that is sound but for escapes of half a character. A text of JavaScript may hold a lone surrogate and
-//! writes it as `\ud800`, which no text here can hold; such a half becomes U+FFFD where somebody reads inside.
+//! writes it as `\ud800`, which no text here can hold; such a half becomes U+FFFD where somebody reads inside. The same
+//! for numbers that no value can hold.
 
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
+
+use crate::message::behind_string;
 
 /// What stands for a character that cannot be told.
 const REPLACEMENT: &str = "\\ufffd";
@@ -17,7 +20,7 @@ pub fn read_leniently<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> 
 }
 
 /// A JSON text without escapes of lone surrogates.
-fn mend(text: &str) -> Cow<'_, str> {
+pub(crate) fn mend(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut copied = 0;
     let mut at = 0;
@@ -43,6 +46,41 @@ fn mend(text: &str) -> Cow<'_, str> {
     mended.push_str(&text[copied..]);
     Cow::Owned(mended)
 }
+
+/// A JSON text whose numbers fit a value: one that is out of range is the largest there is.
+pub(crate) fn bounded(text: &str) -> Cow<'_, str> {
+    let mut own = String::new();
+    let mut copied = 0;
+    let mut rest = text.as_bytes();
+    while let [byte, behind @ ..] = rest {
+        let start = text.len() - rest.len();
+        rest = behind;
+        match byte {
+            b'"' => rest = behind_string(rest),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let length = behind.iter().take_while(|byte| is_part(byte)).count();
+                rest = &behind[length..];
+                let end = start + 1 + length;
+                if text[start..end].parse().is_ok_and(f64::is_infinite) {
+                    own.push_str(&text[copied..start]);
+                    own.push_str(if *byte == b'-' { "-" } else { "" });
+                    own.push_str(LARGEST);
+                    copied = end;
+                }
+            }
+            _ => {}
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    own.push_str(&text[copied..]);
+    Cow::Owned(own)
+}
+
+/// The largest number that a value can hold.
+const LARGEST: &str = "1.7976931348623157e308";
 
 /// The unit of UTF-16 that a `\uXXXX` at this place stands for.
 fn unit(text: &str, at: usize) -> Option<u16> {

@@ -11,6 +11,7 @@ mod content;
 mod elicitation;
 mod era;
 mod error;
+mod exact;
 mod fields;
 mod header;
 mod lenient;
@@ -33,6 +34,7 @@ pub use content::{content_map, sole_text, text_of};
 pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
+pub use exact::Exact;
 pub use fields::Fields;
 pub use header::{
     HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
@@ -41,7 +43,7 @@ pub use lenient::read_leniently;
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
     Incoming, RequestId, batch, message_text, notification, parse, parse_call, request,
-    request_text, response, response_error,
+    request_text, response, response_error, response_error_text,
 };
 pub use page::ListPage;
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};

@@ -180,7 +180,7 @@ fn read(
         };
     }
     let outcome = match (envelope.result, envelope.error) {
-        (_, Some(error)) => Err(RpcError::from_value(&from_text(error.get())?)),
+        (_, Some(error)) => Err(RpcError::from_raw(error)),
         (Some(result), None) => Ok(result.to_owned()),
         (None, None) => {
             return Err(ShapeError::NotMessage(
@@ -279,6 +279,13 @@ pub fn response(id: &RequestId, result: &Value) -> Value {
 pub fn response_error(id: Option<&RequestId>, error: &RpcError) -> Value {
     let id = id.map_or(Value::Null, RequestId::to_value);
     json!({ "jsonrpc": "2.0", "id": id, "error": error.to_value() })
+}
+
+/// The same as text, with the `data` of the error as it came.
+pub fn response_error_text(id: Option<&RequestId>, error: &RpcError) -> String {
+    let id = id.map_or(Value::Null, RequestId::to_value);
+    let error = serde_json::to_string(error).expect("an error is JSON");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
 }
 
 #[cfg(test)]

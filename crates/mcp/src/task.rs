@@ -49,7 +49,8 @@ struct Fields<'a> {
     input_requests: Option<Map<String, Value>>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
-    error: Option<Value>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 /// The answer to a call that was asked to become a task, in 2025-11-25.
@@ -94,7 +95,7 @@ impl Task {
             message: fields.status_message,
             requests,
             result: fields.result.map(ToOwned::to_owned),
-            error: fields.error.as_ref().map(RpcError::from_value),
+            error: fields.error.map(RpcError::from_raw),
         })
     }
 

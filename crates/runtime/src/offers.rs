@@ -8,7 +8,7 @@ use onecall_backends::{
 };
 use onecall_config::settings::Expose;
 use onecall_engine::failure::Code;
-use onecall_mcp::{Fields, method, template_matches};
+use onecall_mcp::{Exact, Fields, method, template_matches};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
@@ -32,7 +32,7 @@ pub enum OfferError {
     Rpc {
         code: i64,
         message: String,
-        data: Option<Value>,
+        data: Option<Exact>,
     },
     #[error("{message}")]
     Failed { code: Code, message: String },

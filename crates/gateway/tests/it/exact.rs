@@ -118,3 +118,17 @@ async fn a_prompt_and_a_completion_arrive_as_they_were_written() {
         "argument": { "name": "a", "value": "" } });
     check(&answers, "completion/complete", complete, &[&completion]).await;
 }
+
+#[tokio::test]
+async fn what_a_backend_says_of_its_error_arrives_as_it_was_written() {
+    let data = format!(r#""data":{{"why":{ODD}}}"#);
+    let error = format!(r#"error {{"code":-32000,"message":"no",{data}}}"#);
+    let answers = [
+        ("tools/list", r#"{"tools":[{"name":"t"}]}"#.to_owned()),
+        ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#.to_owned()),
+        ("tools/call", error.clone()),
+        ("prompts/get", error),
+    ];
+    check(&answers, "tools/call", json!({ "name": "t" }), &[&data]).await;
+    check(&answers, "prompts/get", json!({ "name": "p" }), &[&data]).await;
+}

@@ -100,7 +100,7 @@ async fn what_nobody_has_is_said_and_backend_errors_pass() {
         panic!("{gone:?}")
     };
     assert_eq!(
-        (code, data),
+        (code, data.map(|data| data.value().clone())),
         (-32602, Some(json!({ "uri": "demo://kept/gone" })))
     );
     runtime.shutdown(std::time::Duration::ZERO).await;

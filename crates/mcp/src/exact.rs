@@ -1,0 +1,147 @@
+//! JSON that others wrote, as they wrote it, beside what can be read of it: entries of lists, data of errors. Whoever
+//! looks inside reads the value; whoever passes it on writes the text.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::arguments::is_ambiguous;
+use crate::error::ShapeError;
+use crate::fields::{Fields, on_one_line};
+use crate::lenient::{bounded, mend};
+
+/// Cheap to clone. Two are equal that are written alike.
+#[derive(Clone)]
+pub struct Exact {
+    /// On one line, without lone surrogates, and no key of an object twice: one entry must not make a list unreadable.
+    text: Arc<RawValue>,
+    value: Arc<Value>,
+}
+
+impl Exact {
+    /// As it came. A number that no value can hold is read as the largest that one can.
+    pub fn from_raw(raw: &RawValue) -> Result<Self, ShapeError> {
+        let text = mend(raw.get());
+        let read = serde_json::from_str(&text).or_else(|error| match bounded(&text) {
+            Cow::Borrowed(_) => Err(error),
+            Cow::Owned(bounded) => serde_json::from_str(&bounded),
+        });
+        let not_json = |error: serde_json::Error| ShapeError::NotJson(error.to_string());
+        let value: Value = read.map_err(not_json)?;
+        if is_ambiguous(&text) {
+            return Ok(Self::from(value));
+        }
+        let text = RawValue::from_string(on_one_line(&text).into_owned()).map_err(not_json)?;
+        Ok(Self {
+            text: Arc::from(text),
+            value: Arc::new(value),
+        })
+    }
+
+    /// What can be read of it. Integers of more than 64 bits are floating here.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub fn text(&self) -> &str {
+        self.text.get()
+    }
+
+    /// Its fields; none where it is no object.
+    pub fn fields(&self) -> Fields {
+        Fields::read(self.text(), "it").unwrap_or_default()
+    }
+
+    /// The same object with one field set, in its old place where it had one.
+    #[must_use]
+    pub fn with(&self, key: &str, value: &Self) -> Self {
+        let mut object = self.value.as_object().cloned().unwrap_or_default();
+        object.insert(key.to_owned(), Value::clone(&value.value));
+        let mut fields = self.fields();
+        fields.set(key, value);
+        Self {
+            text: Arc::from(fields.to_raw()),
+            value: Arc::new(Value::Object(object)),
+        }
+    }
+
+    /// The same object without a field.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let mut object = self.value.as_object().cloned().unwrap_or_default();
+        object.shift_remove(key);
+        let mut fields = self.fields();
+        fields.remove(key);
+        Self {
+            text: Arc::from(fields.to_raw()),
+            value: Arc::new(Value::Object(object)),
+        }
+    }
+}
+
+impl From<Value> for Exact {
+    fn from(value: Value) -> Self {
+        let text = to_raw_value(&value).expect("a JSON value is JSON");
+        Self {
+            text: Arc::from(text),
+            value: Arc::new(value),
+        }
+    }
+}
+
+impl PartialEq for Exact {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Exact {}
+
+impl std::fmt::Debug for Exact {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.text())
+    }
+}
+
+impl Serialize for Exact {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        RawValue::serialize(&self.text, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn exact(text: &str) -> Exact {
+        Exact::from_raw(&RawValue::from_string(text.to_owned()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn it_is_written_as_it_came_and_read_as_far_as_it_can_be() {
+        let text =
+            r#"{"z":123456789012345678901234567890,"f":1.10,"e":[1e400,-1e400,"1e400"],"a":1}"#;
+        let entry = exact(text);
+        assert_eq!(serde_json::to_string(&entry).unwrap(), text);
+        assert_eq!(entry.value()["e"], json!([f64::MAX, f64::MIN, "1e400"]));
+        let renamed = entry.with("a", &Exact::from(json!("n")));
+        assert_eq!(renamed.text(), text.replace(":1}", ":\"n\"}"));
+        assert_eq!(renamed.value()["a"], "n");
+        let cut = renamed.without("e").without("a");
+        let rest = r#"{"z":123456789012345678901234567890,"f":1.10}"#;
+        assert_eq!(cut.text(), rest);
+        assert_eq!(cut.value().as_object().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_readers_could_take_differently_is_written_anew() {
+        assert_eq!(exact(r#"{"a":1.10,"a":2}"#).text(), r#"{"a":2}"#);
+        assert_eq!(exact(r#"["\ud800",1.10]"#).text(), r#"["\ufffd",1.10]"#);
+        assert_eq!(exact("[1.10,\n2]").text(), "[1.10, 2]");
+    }
+}

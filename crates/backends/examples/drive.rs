@@ -115,13 +115,13 @@ async fn conform(backends: &Backends, name: &BackendName) -> Result<(), Failure>
     let nobody = Requester::default();
     let extras = async {
         for prompt in backends.list(name, ListKind::Prompts).await?.iter() {
-            let params = json!({ "name": prompt["name"], "arguments": {} });
+            let params = json!({ "name": prompt.value()["name"], "arguments": {} });
             backends
                 .request(name, "prompts/get", params, &nobody)
                 .await?;
         }
         for resource in backends.list(name, ListKind::Resources).await?.iter() {
-            let params = json!({ "uri": resource["uri"] });
+            let params = json!({ "uri": resource.value()["uri"] });
             backends
                 .request(name, "resources/read", params, &nobody)
                 .await?;

@@ -163,11 +163,11 @@ async fn offers(backends: &Backends, name: &BackendName) -> Result<(), Failure> 
         return Err("no resources, templates or prompts".into());
     };
     let nobody = Requester::default();
-    let params = json!({ "uri": resource["uri"] });
+    let params = json!({ "uri": resource.value()["uri"] });
     backends
         .request(name, "resources/read", params, &nobody)
         .await?;
-    let params = json!({ "name": prompt["name"], "arguments": {} });
+    let params = json!({ "name": prompt.value()["name"], "arguments": {} });
     backends
         .request(name, "prompts/get", params, &nobody)
         .await?;

@@ -9,7 +9,7 @@ use onecall_mcp::{Tool, is_tool_name};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::workflow::Annotations;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::conflict::{self, Candidate};
 use crate::tool_list::shown;
@@ -312,9 +312,7 @@ fn apply(tool: &Tool, change: &ToolOverride) -> Tool {
     if set.is_empty() {
         return tool;
     }
-    let mut annotations = tool.annotations().cloned().unwrap_or_default();
-    annotations.extend(set);
-    tool.with("annotations", Value::Object(annotations))
+    tool.annotated(&set)
 }
 
 fn is_listed(candidate: &Candidate, options: &CatalogOptions) -> bool {

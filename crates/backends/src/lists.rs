@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
-use onecall_mcp::{ListPage, ShapeError, method};
+use onecall_mcp::{Exact, ListPage, ShapeError, method};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::error::CallError;
 use crate::limits::{LIST_BYTES_MAX, LIST_KEPT_DEFAULT, LIST_KEPT_MAX};
 use crate::slot::Slot;
 
-type Entries = Arc<[Value]>;
+type Entries = Arc<[Exact]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKind {
@@ -197,7 +197,7 @@ async fn read_now(slot: Arc<Slot>, kind: ListKind) -> Result<Entries, CallError>
 }
 
 /// All pages, and how long the server says they last.
-async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Value>, Option<Duration>), CallError> {
+async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Exact>, Option<Duration>), CallError> {
     let (method, key, _) = kind.words();
     let malformed = |fault| CallError::Malformed {
         backend: slot.target.options.name.clone(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use onecall_mcp::{CallAnswer, Tool};
+use onecall_mcp::{CallAnswer, Exact, Tool};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -184,7 +184,7 @@ impl Backends {
         &self,
         backend: &BackendName,
         kind: ListKind,
-    ) -> Result<Arc<[Value]>, CallError> {
+    ) -> Result<Arc<[Exact]>, CallError> {
         lists::read(&self.entry(backend)?.shared, kind).await
     }
 
@@ -194,7 +194,7 @@ impl Backends {
         &self,
         kind: ListKind,
         patience: Duration,
-    ) -> Vec<(BackendName, Arc<[Value]>)> {
+    ) -> Vec<(BackendName, Arc<[Exact]>)> {
         let one = |(name, entry): (&BackendName, &Arc<Entry>)| {
             let (name, slot) = (name.clone(), Arc::clone(&entry.shared));
             async move { (name, lists::read_soon(&slot, kind, patience).await) }

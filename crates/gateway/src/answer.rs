@@ -83,7 +83,7 @@ impl Answer {
             Self::Fields(mut fields) => {
                 match era {
                     Era::Modern => {
-                        complete_fields(&mut fields, server).map_err(|error| unreadable(&error))?
+                        complete_fields(&mut fields, server).map_err(|error| unreadable(&error))?;
                     }
                     Era::Legacy => fields.remove("resultType"),
                 }

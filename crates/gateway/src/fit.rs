@@ -1,8 +1,9 @@
 //! Fitting JSON of ours to the era of a client: what the modern era wants in every result, and what the
 //! handshake revisions do not know. Nothing else of a result is touched.
 
-use onecall_mcp::{Era, meta};
-use serde_json::{Map, Value, json};
+use onecall_mcp::{Era, Exact, Fields, meta};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// The name under which a handshake client sees structured content that is no object.
 pub(crate) const WRAPPED: &str = "result";
@@ -35,39 +36,45 @@ pub(crate) fn result(mut value: Value, era: Era, server: &Value) -> Value {
 }
 
 /// A tool of a list as this era expects it: handshake revisions know output schemas of objects only.
-pub(crate) fn tool(object: &Map<String, Value>, era: Era) -> Value {
-    let mut object = object.clone();
-    if era == Era::Legacy {
-        legacy_output(&mut object);
+pub(crate) fn tool(tool: &Exact, era: Era) -> Exact {
+    match era {
+        Era::Modern => tool.clone(),
+        Era::Legacy => legacy_output(tool),
     }
-    Value::Object(object)
 }
 
-fn legacy_output(tool: &mut Map<String, Value>) {
-    let Some(schema) = tool.get_mut("outputSchema") else {
-        return;
+fn legacy_output(tool: &Exact) -> Exact {
+    const KEY: &str = "outputSchema";
+    let Some(schema) = tool.value().get(KEY) else {
+        return tool.clone();
     };
     match schema.get("type").and_then(Value::as_str) {
-        Some("object") => {}
-        Some(_) => *schema = wrapped(schema.take()),
+        Some("object") => tool.clone(),
+        Some(_) => match wrapped(tool.fields().get(KEY)) {
+            Some(wrapped) => tool.with(KEY, &wrapped),
+            None => tool.without(KEY),
+        },
         // It cannot be told whether a result will be wrapped, so nothing is promised.
-        None => {
-            tool.remove("outputSchema");
-        }
+        None => tool.without(KEY),
     }
 }
 
 /// The schema of the wrapped value. Local definitions stay at the root, where references look for them.
-fn wrapped(mut schema: Value) -> Value {
-    let mut outer = json!({ "type": "object" });
+fn wrapped(schema: Option<&RawValue>) -> Option<Exact> {
+    let mut inner = Fields::read(schema?.get(), "a schema").ok()?;
+    let mut outer = Fields::default();
+    outer.set("type", "object");
     for key in ["$schema", "$defs", "definitions"] {
-        if let Some(value) = schema.as_object_mut().and_then(|inner| inner.remove(key)) {
-            outer[key] = value;
+        if let Some(value) = inner.get(key) {
+            outer.set(key, value);
+            inner.remove(key);
         }
     }
-    outer["properties"] = json!({ WRAPPED: schema });
-    outer["required"] = json!([WRAPPED]);
-    outer
+    let mut properties = Fields::default();
+    properties.set(WRAPPED, &inner.to_raw());
+    outer.set("properties", &properties.to_raw());
+    outer.set("required", &[WRAPPED]);
+    Exact::from_raw(&outer.to_raw()).ok()
 }
 
 #[cfg(test)]
@@ -106,13 +113,13 @@ mod tests {
     fn an_output_schema_is_wrapped_as_the_result_is() {
         let given = json!({ "name": "t", "outputSchema": {
             "type": "array", "items": { "$ref": "#/$defs/x" }, "$defs": { "x": {} } } });
-        let given = given.as_object().unwrap();
-        let wrapped = tool(given, Era::Legacy);
+        let given = Exact::from(given);
+        let wrapped = tool(&given, Era::Legacy);
         assert_eq!(
-            wrapped["outputSchema"],
+            wrapped.value()["outputSchema"],
             json!({ "type": "object", "$defs": { "x": {} }, "required": ["result"],
                 "properties": { "result": { "type": "array", "items": { "$ref": "#/$defs/x" } } } })
         );
-        assert_eq!(tool(given, Era::Modern), Value::Object(given.clone()));
+        assert_eq!(tool(&given, Era::Modern), given);
     }
 }

@@ -6,7 +6,7 @@ use crate::call::{Caller, interrupted};
 use crate::passing::{Came, Carried, Sent, exchange};
 use crate::server::{Shared, passed_on};
 use crate::{large, page, pages};
-use onecall_mcp::{CallAnswer, Era, Fields, RpcError, code, meta, method};
+use onecall_mcp::{CallAnswer, Era, Exact, Fields, RpcError, code, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
@@ -46,13 +46,13 @@ pub(crate) async fn answer(
 }
 
 /// All entries of the list that this method asks for.
-pub(crate) async fn listed(runtime: &Runtime, name: &str) -> Vec<Value> {
+pub(crate) async fn listed(runtime: &Runtime, name: &str) -> Vec<Exact> {
     match name {
         method::RESOURCES_LIST => runtime.resources().await,
         method::PROMPTS_LIST => runtime.prompts().await,
         _ => {
             let mut templates = runtime.resource_templates().await;
-            templates.extend(large::templates());
+            templates.extend(large::templates().map(Exact::from));
             templates
         }
     }

@@ -1,12 +1,12 @@
 //! One page of a list, in the order of the list. A cursor is the index of the first entry of its page.
 
 use crate::limits::{LIST_TTL, PAGE_ENTRIES_MAX};
-use onecall_mcp::{Era, Fields, RpcError};
+use onecall_mcp::{Era, Exact, Fields, RpcError};
 use serde_json::Value;
 
 /// The page that the parameters ask for, under the list's own key.
 pub(crate) fn of(
-    entries: impl ExactSizeIterator<Item = Value>,
+    entries: impl ExactSizeIterator<Item = Exact>,
     key: &str,
     params: &Value,
     era: Era,
@@ -16,7 +16,7 @@ pub(crate) fn of(
     let last = count.min(first + PAGE_ENTRIES_MAX);
     let entries = entries.skip(first).take(last - first);
     let mut page = Fields::default();
-    page.set(key, &entries.collect::<Vec<Value>>());
+    page.set(key, &entries.collect::<Vec<Exact>>());
     if last < count {
         page.set("nextCursor", &last.to_string());
     }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn pages_follow_each_other_to_the_end() {
         let page = |cursor: Value| {
-            let entries = (0..1_200).map(Value::from);
+            let entries = (0..1_200).map(|number| Value::from(number).into());
             let page = of(entries, "items", &json!({ "cursor": cursor }), Era::Modern)?;
             Ok::<Value, RpcError>(serde_json::from_str(&page.to_text()).unwrap())
         };

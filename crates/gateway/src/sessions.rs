@@ -1,10 +1,9 @@
 //! Clients that keep a connection open and must be told when a list changes.
 
 use crate::{offers, tools};
-use onecall_mcp::method;
+use onecall_mcp::{Exact, method};
 use onecall_runtime::runtime::Runtime;
 use rmcp::service::{Peer, RoleServer};
-use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -56,7 +55,7 @@ impl Sessions {
     }
 
     /// Remembers a list that a client is given, so that the next change can be told from none.
-    pub(crate) fn gave(&self, name: &str, entries: &[Value]) {
+    pub(crate) fn gave(&self, name: &str, entries: &[Exact]) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match name {
             method::PROMPTS_LIST => &mut given.prompts,
@@ -162,10 +161,10 @@ impl Sessions {
 const PROMPTS: [&str; 1] = [method::PROMPTS_LIST];
 const RESOURCES: [&str; 2] = [method::RESOURCES_LIST, method::RESOURCE_TEMPLATES_LIST];
 
-fn digest(entries: &[Value]) -> u64 {
+fn digest(entries: &[Exact]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for entry in entries {
-        entry.to_string().hash(&mut hasher);
+        entry.text().hash(&mut hasher);
     }
     hasher.finish()
 }

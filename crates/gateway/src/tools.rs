@@ -1,7 +1,7 @@
 //! `tools/list`: what is published, in the order it is published in, and what clients are told of it.
 
 use crate::{fit, page, result_tool};
-use onecall_mcp::{Era, Fields, RpcError, Tool};
+use onecall_mcp::{Era, Exact, Fields, RpcError, Tool};
 use onecall_runtime::publish::Published;
 use serde_json::Value;
 use std::time::Duration;
@@ -15,8 +15,8 @@ pub(crate) fn page(
 ) -> Result<Fields, RpcError> {
     let own = result_tool::is_listed(published).then(|| result_tool::definition(patience));
     let tools = published.tools.iter();
-    let tools = tools.map(|tool| fit::tool(tool.definition.object(), era));
-    let listed: Vec<Value> = tools.chain(own).collect();
+    let tools = tools.map(|tool| fit::tool(tool.definition.exact(), era));
+    let listed: Vec<Exact> = tools.chain(own.map(Exact::from)).collect();
     page::of(listed.into_iter(), "tools", params, era)
 }
 

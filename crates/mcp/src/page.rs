@@ -7,13 +7,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ShapeError;
+use crate::exact::Exact;
 use crate::lenient::read_leniently;
 use crate::limits::TOOLS_MAX;
 
 /// Entries in their order, each with the fault that keeps it from being read.
 #[derive(Debug)]
 pub struct ListPage {
-    pub entries: Vec<Result<Value, ShapeError>>,
+    pub entries: Vec<Result<Exact, ShapeError>>,
     /// An empty string is a valid cursor.
     pub next_cursor: Option<String>,
     pub ttl_ms: Option<u64>,
@@ -38,9 +39,7 @@ impl ListPage {
                 limit: TOOLS_MAX,
             });
         }
-        let entries = listed.into_iter().map(|entry| {
-            read_leniently(entry.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
-        });
+        let entries = listed.into_iter().map(Exact::from_raw);
         let next_cursor = field("nextCursor");
         Ok(Self {
             entries: entries.collect(),
@@ -65,9 +64,15 @@ mod tests {
         let page = page(text).unwrap();
         let read = page.entries.iter();
         let read: Vec<String> = read
-            .map(|entry| entry.as_ref().map_or("-".to_owned(), Value::to_string))
+            .map(|entry| entry.as_ref().map_or("-", Exact::text).to_owned())
             .collect();
-        assert_eq!(read, [r#"{"name":"a"}"#, "-", "{\"d\":\"\u{fffd}\"}", "7"]);
+        let wanted = [
+            r#"{"name":"a"}"#,
+            r#"{"n":1e999}"#,
+            r#"{"d":"\ufffd"}"#,
+            "7",
+        ];
+        assert_eq!(read, wanted);
         assert_eq!(page.next_cursor.as_deref(), Some(""));
         assert_eq!(page.ttl_ms, Some(5));
     }

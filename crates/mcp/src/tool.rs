@@ -1,18 +1,19 @@
-//! A tool as a server lists it. The JSON object is kept whole; getters read what we need.
-
-use std::sync::Arc;
+//! A tool as a server lists it. The JSON object is kept whole and as it was written; getters read what we need.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::ShapeError;
+use crate::exact::Exact;
+use crate::fields::Fields;
 use crate::limits::{TOOL_NAME_MAX, TOOLS_MAX};
 use crate::page::ListPage;
 
 /// One entry of `tools/list`. Cheap to clone.
 #[derive(Clone, PartialEq)]
 pub struct Tool {
-    object: Arc<Map<String, Value>>,
+    /// Invariant: an object.
+    exact: Exact,
 }
 
 /// Annotation hints with the protocol's defaults. From an untrusted server they are untrusted.
@@ -30,7 +31,11 @@ pub struct Hints {
 
 impl Tool {
     pub fn from_value(value: Value) -> Result<Self, ShapeError> {
-        let Value::Object(object) = value else {
+        Self::from_exact(Exact::from(value))
+    }
+
+    pub fn from_exact(exact: Exact) -> Result<Self, ShapeError> {
+        let Value::Object(object) = exact.value() else {
             return Err(ShapeError::Wrong {
                 what: "a tool".to_owned(),
                 wanted: "an object",
@@ -49,51 +54,49 @@ impl Tool {
         if !object.get("inputSchema").is_none_or(Value::is_object) {
             let what = format!(
                 "`inputSchema` of tool `{}`",
-                text(&object, "name").unwrap_or("")
+                text(object, "name").unwrap_or("")
             );
             return Err(ShapeError::Wrong {
                 what,
                 wanted: "an object",
             });
         }
-        Ok(Self {
-            object: Arc::new(object),
-        })
+        Ok(Self { exact })
     }
 
     pub fn name(&self) -> &str {
-        text(&self.object, "name").unwrap_or_default()
+        text(self.object(), "name").unwrap_or_default()
     }
 
     /// `title`, else `annotations.title`.
     pub fn title(&self) -> Option<&str> {
-        text(&self.object, "title")
-            .or_else(|| self.object.get("annotations")?.get("title")?.as_str())
+        text(self.object(), "title")
+            .or_else(|| self.object().get("annotations")?.get("title")?.as_str())
     }
 
     pub fn description(&self) -> Option<&str> {
-        text(&self.object, "description")
+        text(self.object(), "description")
     }
 
     /// Absent where the server left it out; then nothing is known of the arguments.
     pub fn input_schema(&self) -> Option<&Value> {
-        self.object.get("inputSchema")
+        self.object().get("inputSchema")
     }
 
     pub fn output_schema(&self) -> Option<&Value> {
-        self.object
+        self.object()
             .get("outputSchema")
             .filter(|schema| !schema.is_null())
     }
 
     pub fn annotations(&self) -> Option<&Map<String, Value>> {
-        self.object.get("annotations")?.as_object()
+        self.object().get("annotations")?.as_object()
     }
 
     /// A server of 2025-11-25 takes calls of this tool as tasks only.
     pub fn is_task_only(&self) -> bool {
         let support = self
-            .object
+            .object()
             .get("execution")
             .and_then(|execution| execution.get("taskSupport"));
         support.and_then(Value::as_str) == Some("required")
@@ -114,13 +117,18 @@ impl Tool {
         }
     }
 
-    /// Everything the server sent, in its order.
+    /// Everything the server sent, in its order, as far as it can be read.
     pub fn object(&self) -> &Map<String, Value> {
-        &self.object
+        self.exact.value().as_object().expect("a tool is an object")
     }
 
     pub fn to_value(&self) -> Value {
-        Value::Object(Map::clone(&self.object))
+        self.exact.value().clone()
+    }
+
+    /// Everything the server sent, as it was written.
+    pub fn exact(&self) -> &Exact {
+        &self.exact
     }
 
     /// The same tool under another name.
@@ -132,10 +140,28 @@ impl Tool {
     /// The same tool with one field set, in its old place where it had one.
     #[must_use]
     pub fn with(&self, key: &str, value: Value) -> Self {
-        let mut object = Map::clone(&self.object);
-        object.insert(key.to_owned(), value);
+        if self.object().get(key) == Some(&value) {
+            return self.clone();
+        }
         Self {
-            object: Arc::new(object),
+            exact: self.exact.with(key, &Exact::from(value)),
+        }
+    }
+
+    /// The same tool with these annotations set among its own.
+    #[must_use]
+    pub fn annotated(&self, set: &Map<String, Value>) -> Self {
+        let own = self.exact.fields();
+        let own = own.get("annotations").map(RawValue::get);
+        let own = own.and_then(|own| Fields::read(own, "`annotations`").ok());
+        let mut own = own.unwrap_or_default();
+        for (key, value) in set {
+            own.set(key, value);
+        }
+        let annotations = Exact::from_raw(&own.to_raw());
+        let annotations = annotations.unwrap_or_else(|_| Value::Object(set.clone()).into());
+        Self {
+            exact: self.exact.with("annotations", &annotations),
         }
     }
 }
@@ -199,7 +225,7 @@ impl ToolPage {
             });
         }
         Ok(Self::from_page(ListPage {
-            entries: entries.into_iter().map(Ok).collect(),
+            entries: entries.into_iter().map(|entry| Ok(entry.into())).collect(),
             next_cursor: None,
             ttl_ms: None,
         }))
@@ -213,7 +239,7 @@ impl ToolPage {
             ttl_ms: page.ttl_ms,
         };
         for entry in page.entries {
-            match entry.and_then(Tool::from_value) {
+            match entry.and_then(Tool::from_exact) {
                 Ok(tool) => own.tools.push(tool),
                 Err(fault) => own.refused.push(fault),
             }
@@ -240,6 +266,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_changed_leaves_the_rest_as_it_was_written() {
+        let text = r#"{"n":1.10,"name":"a","annotations":{"v":1e400,"title":"T"}}"#;
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let tool = Tool::from_exact(Exact::from_raw(&raw).unwrap()).unwrap();
+        let set = json!({ "title": "U", "readOnlyHint": true });
+        let changed = tool.renamed("b").annotated(set.as_object().unwrap());
+        assert_eq!(
+            changed.exact().text(),
+            r#"{"n":1.10,"name":"b","annotations":{"v":1e400,"title":"U","readOnlyHint":true}}"#
+        );
+        assert!(changed.hints().read_only);
+    }
+
+    #[test]
     fn hints_have_the_defaults_of_the_protocol() {
         let bare = Tool::from_value(json!({ "name": "a" })).unwrap();
         let expected = Hints {
@@ -262,7 +302,7 @@ mod tests {
         let page = RawValue::from_string(page.to_owned()).unwrap();
         let page = ToolPage::from_raw(&page).unwrap();
         let names: Vec<_> = page.tools.iter().map(Tool::name).collect();
-        assert_eq!((names, page.refused.len()), (vec!["a", "b"], 3));
+        assert_eq!((names, page.refused.len()), (vec!["a", "c", "b"], 2));
         assert_eq!(page.next_cursor.as_deref(), Some(""));
         assert!(ToolPage::from_value(json!({ "tools": null })).is_err());
     }

@@ -7,7 +7,8 @@ use crate::runtime::Content;
 use crate::world::chain;
 use onecall_backends::{BackendName, ToolLists};
 use onecall_engine::journal::Journal;
-use onecall_mcp::{Tool, ToolPage};
+use onecall_mcp::{Exact, Tool, ToolPage};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +54,9 @@ impl Stored {
             if before == Some(tools) || tools.len() > TOOLS_KEPT_MAX {
                 continue;
             }
-            let list = json!({ "tools": tools.iter().map(Tool::to_value).collect::<Vec<_>>() });
+            // A value of the store would not keep every digit, so each tool is kept as a text.
+            let texts: Vec<&str> = tools.iter().map(|tool| tool.exact().text()).collect();
+            let list = json!({ "texts": texts });
             if let Err(error) = journal.keep(&key, &list).await {
                 tracing::warn!(%backend, error = chain(&error), "cannot keep the tool list");
             }
@@ -67,5 +70,28 @@ fn key(backend: &BackendName, identity: &str) -> String {
 }
 
 fn tools(list: Value) -> Option<Arc<[Tool]>> {
-    Some(ToolPage::from_value(list).ok()?.tools.into())
+    let Some(texts) = list.get("texts") else {
+        // As releases before kept them.
+        return Some(ToolPage::from_value(list).ok()?.tools.into());
+    };
+    let tool = |text: &Value| {
+        let raw: &RawValue = serde_json::from_str(text.as_str()?).ok()?;
+        Tool::from_exact(Exact::from_raw(raw).ok()?).ok()
+    };
+    texts.as_array()?.iter().map(tool).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_an_older_release_is_read_and_texts_keep_every_digit() {
+        let old = tools(json!({ "tools": [{ "name": "a" }] })).unwrap();
+        assert_eq!(old[0].name(), "a");
+        let text = r#"{"n":123456789012345678901234567890,"name":"a","e":1e400,"f":1.10}"#;
+        let kept = tools(json!({ "texts": [text] })).unwrap();
+        assert_eq!(kept[0].exact().text(), text);
+        assert_eq!(tools(json!({ "texts": ["{"] })), None);
+    }
 }

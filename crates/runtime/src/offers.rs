@@ -80,16 +80,16 @@ impl Runtime {
     }
 
     /// All resources, in a fixed order, each as its backend describes it.
-    pub async fn resources(&self) -> Vec<Value> {
+    pub async fn resources(&self) -> Vec<Exact> {
         listed(self.offers(ListKind::Resources).await)
     }
 
-    pub async fn resource_templates(&self) -> Vec<Value> {
+    pub async fn resource_templates(&self) -> Vec<Exact> {
         listed(self.offers(ListKind::ResourceTemplates).await)
     }
 
     /// All prompts, under the names that clients use.
-    pub async fn prompts(&self) -> Vec<Value> {
+    pub async fn prompts(&self) -> Vec<Exact> {
         listed(self.offers(ListKind::Prompts).await)
     }
 
@@ -244,7 +244,7 @@ impl Runtime {
     }
 }
 
-fn listed(offers: Vec<Offer>) -> Vec<Value> {
+fn listed(offers: Vec<Offer>) -> Vec<Exact> {
     let listed = offers.into_iter().filter(|offer| offer.name.is_some());
     listed.map(|offer| offer.entry).collect()
 }

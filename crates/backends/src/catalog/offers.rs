@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use onecall_mcp::Exact;
 use onecall_workflow::name::BackendName;
 use serde_json::Value;
 
@@ -19,13 +20,13 @@ pub struct Offer {
     /// The same as clients see it; `None` for one that lost a conflict.
     pub name: Option<String>,
     /// The entry to list.
-    pub entry: Value,
+    pub entry: Exact,
 }
 
 /// Merges lists of one kind. The order is that of the lists, then by the backends' own names.
 pub fn merge_offers(
     kind: ListKind,
-    lists: &[(BackendName, Arc<[Value]>)],
+    lists: &[(BackendName, Arc<[Exact]>)],
     strategy: &Strategy,
 ) -> (Vec<Offer>, Vec<Notice>) {
     let thing = match kind {
@@ -36,9 +37,9 @@ pub fn merge_offers(
     let mut candidates = Vec::new();
     let mut entries = Vec::new();
     for (backend, list) in lists {
-        let mut keyed: Vec<(&str, &Value)> = list
+        let mut keyed: Vec<(&str, &Exact)> = list
             .iter()
-            .filter_map(|entry| Some((entry.get(kind.key())?.as_str()?, entry)))
+            .filter_map(|entry| Some((entry.value().get(kind.key())?.as_str()?, entry)))
             .collect();
         keyed.sort_by_key(|(key, _)| *key);
         keyed.dedup_by_key(|(key, _)| *key);
@@ -55,8 +56,8 @@ pub fn merge_offers(
     let (names, notices) = conflict::resolve(&candidates, strategy, thing);
     let offers = candidates.into_iter().zip(entries).zip(names);
     let offers = offers.map(|((candidate, mut entry), name)| {
-        if let (Some(name), Some(object)) = (&name, entry.as_object_mut()) {
-            object.insert(kind.key().to_owned(), Value::from(name.as_str()));
+        if let Some(name) = name.as_ref().filter(|name| **name != candidate.original) {
+            entry = entry.with(kind.key(), &Value::from(name.as_str()).into());
         }
         Offer {
             backend: candidate.backend,
@@ -74,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn lists(key: &str, given: &[(&str, &[&str])]) -> Vec<(BackendName, Arc<[Value]>)> {
-        let entry = |name: &&str| json!({ "title": "T", key: name, "_meta": { "v": 1 } });
+    fn lists(key: &str, given: &[(&str, &[&str])]) -> Vec<(BackendName, Arc<[Exact]>)> {
+        let entry = |name: &&str| json!({ "title": "T", key: name, "_meta": { "v": 1 } }).into();
         given
             .iter()
             .map(|(backend, names)| ((*backend).into(), names.iter().map(entry).collect()))
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(shown(&offers), ["b_ask=b.ask", "b_z=b.z", "a_ask=a.ask"]);
         assert_eq!(notices, []);
         let entry = r#"{"title":"T","name":"b_ask","_meta":{"v":1}}"#;
-        assert_eq!(offers[0].entry.to_string(), entry);
+        assert_eq!(offers[0].entry.text(), entry);
         let (offers, notices) = merge_offers(ListKind::Prompts, &two, &priority(&["a"]));
         assert_eq!(shown(&offers), ["-=b.ask", "z=b.z", "ask=a.ask"]);
         assert!(notices[0].to_string().ends_with("get it as `b.ask`"));

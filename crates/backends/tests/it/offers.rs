@@ -7,7 +7,7 @@ use futures::FutureExt as _;
 use onecall_backends::{BackendName, BackendOptions, ListKind};
 use onecall_mcp::Era;
 use onecall_testkit::faulty::{Reply, Server, answer, done, modern};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::world::{PATIENCE, call, start, stdio, way};
 
@@ -96,7 +96,7 @@ async fn a_list_is_read_again_only_when_it_has_run_out() {
     }
 }
 
-fn sizes(lists: &[(BackendName, Arc<[Value]>)]) -> Vec<usize> {
+fn sizes(lists: &[(BackendName, Arc<[onecall_mcp::Exact]>)]) -> Vec<usize> {
     lists.iter().map(|(_, entries)| entries.len()).collect()
 }
 

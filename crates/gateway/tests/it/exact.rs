@@ -132,3 +132,29 @@ async fn what_a_backend_says_of_its_error_arrives_as_it_was_written() {
     check(&answers, "tools/call", json!({ "name": "t" }), &[&data]).await;
     check(&answers, "prompts/get", json!({ "name": "p" }), &[&data]).await;
 }
+
+#[tokio::test]
+async fn tools_are_listed_as_they_were_written() {
+    let tool = format!(
+        r#"{{"zeta":{ODD},"name":"t","inputSchema":{{"type":"object","properties":{{"n":{{"maximum":123456789012345678901234567890}}}},"x":{ODD}}},"annotations":{{"readOnlyHint":true,"v":1.10}},"_meta":{ODD},"icons":[{{"src":"data:x","size":1e400}}]}}"#
+    );
+    let answers = [("tools/list", format!(r#"{{"tools":[{tool}]}}"#))];
+    check(&answers, "tools/list", json!({}), &[&tool]).await;
+}
+
+#[tokio::test]
+async fn resources_templates_and_prompts_are_listed_as_they_were_written() {
+    for (method, key, name) in [
+        ("resources/list", "resources", "uri"),
+        (
+            "resources/templates/list",
+            "resourceTemplates",
+            "uriTemplate",
+        ),
+        ("prompts/list", "prompts", "name"),
+    ] {
+        let entry = format!(r#"{{"zeta":{ODD},"{name}":"x://1","title":"T","_meta":{ODD}}}"#);
+        let answers = [(method, format!(r#"{{"{key}":[{entry}]}}"#))];
+        check(&answers, method, json!({}), &[&entry]).await;
+    }
+}

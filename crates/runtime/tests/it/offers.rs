@@ -1,7 +1,7 @@
 //! Resources, prompts, completion and updates through the runtime, merged from two backends.
 
 use crate::world::{PATIENCE, demo, start};
-use onecall_mcp::Fields;
+use onecall_mcp::{Exact, Fields};
 use onecall_runtime::calls::Request;
 use onecall_runtime::offers::{OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-fn column(list: &[Value], key: &str) -> Vec<String> {
-    let text = |entry: &Value| entry[key].as_str().unwrap().to_owned();
+fn column(list: &[Exact], key: &str) -> Vec<String> {
+    let text = |entry: &Exact| entry.value()[key].as_str().unwrap().to_owned();
     list.iter().map(text).collect()
 }
 
@@ -37,7 +37,7 @@ async fn two_backends_are_one_list_of_each_kind() {
     let (runtime, _stop) = two("").await;
     let prompts = runtime.prompts().await;
     assert_eq!(column(&prompts, "name"), ["b_explain", "a_explain"]);
-    assert_eq!(prompts[0]["arguments"][0]["name"], "note");
+    assert_eq!(prompts[0].value()["arguments"][0]["name"], "note");
     let resources = runtime.resources().await;
     let notes: Vec<String> = (1..=5).map(|id| format!("demo://notes/n{id}")).collect();
     assert_eq!(column(&resources, "uri"), notes);

@@ -1,7 +1,6 @@
 //! JSON that others wrote, as they wrote it, beside what can be read of it: entries of lists, data of errors. Whoever
 //! looks inside reads the value; whoever passes it on writes the text.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -11,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::arguments::is_ambiguous;
 use crate::error::ShapeError;
 use crate::fields::{Fields, on_one_line};
-use crate::lenient::{bounded, mend};
+use crate::lenient::{mend, read_leniently};
 
 /// Cheap to clone. Two are equal that are written alike.
 #[derive(Clone)]
@@ -25,12 +24,8 @@ impl Exact {
     /// As it came. A number that no value can hold is read as the largest that one can.
     pub fn from_raw(raw: &RawValue) -> Result<Self, ShapeError> {
         let text = mend(raw.get());
-        let read = serde_json::from_str(&text).or_else(|error| match bounded(&text) {
-            Cow::Borrowed(_) => Err(error),
-            Cow::Owned(bounded) => serde_json::from_str(&bounded),
-        });
         let not_json = |error: serde_json::Error| ShapeError::NotJson(error.to_string());
-        let value: Value = read.map_err(not_json)?;
+        let value: Value = read_leniently(&text).map_err(not_json)?;
         if is_ambiguous(&text) {
             return Ok(Self::from(value));
         }

@@ -1,6 +1,6 @@
-//! Reading JSON that is sound but for escapes of half a character. A text of JavaScript may hold a lone surrogate and
-//! writes it as `\ud800`, which no text here can hold; such a half becomes U+FFFD where somebody reads inside. The same
-//! for numbers that no value can hold.
+//! Reading JSON that is sound, and yet more than a value can hold, where somebody must read inside. A text of JavaScript
+//! may have a lone surrogate, which it writes as `\ud800`: such half a character becomes U+FFFD. A number may be out of
+//! range (`1e400`): it becomes the largest there is.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,14 @@ use crate::message::behind_string;
 /// What stands for a character that cannot be told.
 const REPLACEMENT: &str = "\\ufffd";
 
-/// Reads a JSON text; one that cannot be read for lone surrogates is read with U+FFFD in their place.
+/// Reads a JSON text; what no value can hold is read as the nearest that one can.
 pub fn read_leniently<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
-    serde_json::from_str(text).or_else(|error| match mend(text) {
-        Cow::Borrowed(_) => Err(error),
-        Cow::Owned(mended) => serde_json::from_str(&mended),
+    serde_json::from_str(text).or_else(|error| {
+        let mended = mend(text);
+        match (&mended, bounded(&mended)) {
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => Err(error),
+            (_, readable) => serde_json::from_str(&readable),
+        }
     })
 }
 
@@ -48,7 +51,7 @@ pub(crate) fn mend(text: &str) -> Cow<'_, str> {
 }
 
 /// A JSON text whose numbers fit a value: one that is out of range is the largest there is.
-pub(crate) fn bounded(text: &str) -> Cow<'_, str> {
+fn bounded(text: &str) -> Cow<'_, str> {
     let mut own = String::new();
     let mut copied = 0;
     let mut rest = text.as_bytes();
@@ -100,12 +103,12 @@ fn is_low(unit: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
-    fn only_halves_are_replaced() {
+    fn only_what_no_value_holds_is_replaced() {
         for (text, wanted) in [
             (r#""d \ud800 e""#, "d \u{fffd} e"),
             (r#""\uDBFF""#, "\u{fffd}"),
@@ -120,6 +123,8 @@ mod tests {
         ] {
             assert_eq!(read_leniently::<String>(text).unwrap(), wanted, "{text}");
         }
+        let numbers: Value = read_leniently(r#"[1e400,-1E+999,1e-400,"\ud800 1e400"]"#).unwrap();
+        assert_eq!(numbers, json!([f64::MAX, f64::MIN, 0.0, "\u{fffd} 1e400"]));
         let keys: Value = read_leniently(r#"{"\udfff": [1, "\ud800"]}"#).unwrap();
         assert_eq!(keys.to_string(), "{\"\u{fffd}\":[1,\"\u{fffd}\"]}");
     }

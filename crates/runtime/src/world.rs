@@ -125,7 +125,7 @@ async fn put(asker: &Asker, question: Question) {
 
 fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
     match answer {
-        // The tool has acted: a result with half a character in it must not look like a call to make again.
+        // The tool has acted: a result that no value can hold must not look like a call to make again.
         Ok(CallAnswer::Complete(result)) => match read_leniently(result.raw().get()) {
             Ok(output) => Outcome::Returned(Arc::new(Value::Object(output))),
             Err(error) => {
@@ -221,13 +221,14 @@ mod tests {
     use serde_json::value::RawValue;
 
     #[test]
-    fn a_result_with_half_a_character_is_a_result() {
-        let text = r#"{"content":[{"type":"text","text":"a \ud800 b"}]}"#;
+    fn a_result_that_no_value_can_hold_is_a_result() {
+        let text = r#"{"content":[{"type":"text","text":"a \ud800 b"}],"n":1e999}"#;
         let raw = RawValue::from_string(text.to_owned()).unwrap();
         let Outcome::Returned(result) = outcome(Ok(CallAnswer::from_raw(raw).unwrap())) else {
             panic!("the call is not answered")
         };
         assert_eq!(result["content"][0]["text"], "a \u{fffd} b");
+        assert_eq!(result["n"], f64::MAX);
     }
 
     #[test]

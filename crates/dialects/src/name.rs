@@ -25,7 +25,9 @@ pub(crate) fn fault(name: &Text, named: Named) -> Option<Diagnostic> {
     let reason = match name.chars().find(|c| !allowed(*c)) {
         _ if name.is_empty() => "is empty".to_owned(),
         Some(bad) => format!("has {bad:?} in it"),
-        None if length > NAME_CHARACTERS_MAX => format!("has {length} characters"),
+        None if length > NAME_CHARACTERS_MAX => {
+            format!("has {length} characters, more than {NAME_CHARACTERS_MAX}")
+        }
         None => return None,
     };
     let shown: String = name.chars().take(40).collect();

@@ -127,7 +127,7 @@ fn steps_beside_tool(tool: &Node, steps: &Node) -> Diagnostic {
 
 const WORKFLOW: Named = Named {
     what: "workflow",
-    help: "use 1 to 64 letters, digits, `_`, `-` and `.`",
+    help: "use letters, digits, `_`, `-` and `.`, 128 at most; some clients take no more than 64",
 };
 
 fn long_name(name: &Text) -> Option<Diagnostic> {

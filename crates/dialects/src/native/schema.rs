@@ -11,7 +11,7 @@ pub fn schema() -> Value {
         "required": ["workflow"],
         "additionalProperties": false,
         "properties": {
-            "workflow": { "type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$", "description": "The name of the workflow" },
+            "workflow": { "type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$", "description": "The name of the workflow; some clients take no more than 64 characters" },
             "version": { "type": "string" },
             "title": { "type": "string" },
             "description": { "type": "string", "description": "What clients choose the tool by" },

@@ -272,6 +272,28 @@ fn faults_are_told_all_at_once() {
     }
 }
 
+/// What is refused is what the text says, and what the schema for editors says.
+#[test]
+fn the_length_of_a_name_is_told_as_it_is_checked() {
+    use crate::limits::NAME_CHARACTERS_MAX;
+    let named = |length| {
+        let name = "a".repeat(length);
+        printed(&format!("workflow: {name}\nsteps: {{x: {{tool: a.b}}}}\n"))
+    };
+    // Which some clients refuse: a warning.
+    let most = named(NAME_CHARACTERS_MAX).unwrap_err();
+    assert!(!most.contains("error["), "{most}");
+    let report = named(NAME_CHARACTERS_MAX + 1).unwrap_err();
+    let most = format!("more than {NAME_CHARACTERS_MAX}");
+    let help = format!("{NAME_CHARACTERS_MAX} at most");
+    assert!(report.contains(&most) && report.contains(&help), "{report}");
+    let pattern = schema()["properties"]["workflow"]["pattern"].to_string();
+    assert!(
+        pattern.contains(&format!("{{1,{NAME_CHARACTERS_MAX}}}")),
+        "{pattern}"
+    );
+}
+
 #[test]
 fn advice_names_all_that_may_be_written() {
     let looping = |reads: &str| {

@@ -61,6 +61,14 @@ fn not_set(text: &Text, name: &str, range: std::ops::Range<usize>) -> Diagnostic
             "name an environment variable instead, such as `${TOKEN}`; `onecall init FILE` does",
         );
     }
+    if is_of_editor(name) {
+        return Diagnostic::error(
+            codes::VARIABLE_NOT_SET,
+            format!("`${{{name}}}` is filled in by an editor, and not here"),
+        )
+        .label(text.place_of(range), "no value")
+        .help("write the value itself; `onecall init FILE` does so for `${workspaceFolder}` and `${userHome}`");
+    }
     Diagnostic::error(
         codes::VARIABLE_NOT_SET,
         format!("the environment variable `{name}` is not set"),
@@ -69,4 +77,16 @@ fn not_set(text: &Text, name: &str, range: std::ops::Range<usize>) -> Diagnostic
     .help(format!(
         "set `{name}`, or write `${{{name}:-text}}` with a text to use instead"
     ))
+}
+
+/// Whether only an editor knows what this stands for: `workspaceFolder`, `config:editor.fontSize`.
+fn is_of_editor(name: &str) -> bool {
+    const KNOWN: [&str; 5] = [
+        "workspaceFolder",
+        "workspaceFolderBasename",
+        "workspaceRoot",
+        "userHome",
+        "pathSeparator",
+    ];
+    KNOWN.contains(&name) || name.contains(':')
 }

@@ -1,6 +1,7 @@
 //! `onecall init`: a first `onecall.yaml` from the servers a desktop client lists already, with one workflow
 //! over tools that really exist there. Without such a list the built-in demo backend takes its place.
 
+mod editor;
 mod example;
 mod found;
 mod secrets;
@@ -65,8 +66,7 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
     print::err(match &found.from {
         Some(path) => {
             let (count, path) = (found.len(), path.display());
-            let backends = if count == 1 { "backend" } else { "backends" };
-            format!("{count} {backends} from `{path}`")
+            format!("{} from `{path}`", print::counted(count, "backend"))
         }
         None => "no desktop client lists servers here; using the built-in demo backend".to_owned(),
     });
@@ -86,10 +86,13 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
     } else {
         Secrets::Named
     };
-    let (configuration, variables) = found.to_yaml(secrets);
+    let (configuration, needs) = found.to_yaml(secrets);
     save(&args.folder.join(CONFIGURATION), &configuration)?;
-    for (variable, place) in &variables {
+    for (variable, place) in &needs.variables {
         print::err(format!("set {variable}, which stands for {place}"));
+    }
+    for line in &needs.unknown {
+        print::err(format!("warning: {line}"));
     }
     for (backend, file) in found.variable_files() {
         print::err(format!(

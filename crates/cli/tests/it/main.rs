@@ -9,6 +9,7 @@ mod check;
 mod clients;
 mod derived;
 mod doctor;
+mod editors;
 mod elsewhere;
 mod equivalent;
 mod faults;

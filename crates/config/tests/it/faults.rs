@@ -378,6 +378,26 @@ fn variables_are_read_as_editors_write_them() {
         told.contains("is asked for by an editor") && told.contains("`${TOKEN}`"),
         "{told}"
     );
+    for name in ["workspaceFolder", "config:a.b"] {
+        let [told] = &helped(&[("mcp.json", &server(&format!("${{{name}}}")))])[..] else {
+            panic!("one fault")
+        };
+        let filled = format!("`${{{name}}}` is filled in by an editor");
+        assert!(told.contains(&filled), "{told}");
+    }
+}
+
+#[test]
+fn a_text_stands_in_for_a_variable_that_is_not_set() {
+    let headers = "{A: \"${TOKEN:-none}\", B: \"${GONE:-none}\", C: \"${GONE:-}\"}";
+    let file = format!("backends:\n  a: {{url: \"http://a/mcp\", headers: {headers}}}\n");
+    let settings = load(&[("onecall.yaml", &file)]).sound();
+    let Transport::StreamableHttp { headers, .. } = &settings.servers[0].backends[0].transport
+    else {
+        panic!("over HTTP")
+    };
+    let values: Vec<&str> = headers.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["secret", "none", ""]);
 }
 
 #[test]

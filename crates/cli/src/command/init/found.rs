@@ -1,8 +1,10 @@
 //! The servers that a client's file lists, as backends of an `onecall.yaml`.
 //! Keys and tokens are not copied unless asked for: a variable is named for each (`secrets`).
 
-use super::secrets::{self, Variable};
+use super::editor::{self, Editor, Needs, Rewriting};
+use super::secrets;
 use crate::client_file::ClientFile;
+use crate::clients::Folders;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ pub(super) struct Found {
     servers: Map<String, Value>,
     /// Names as the client has them, and as they are here, where these differ.
     renamed: Vec<(String, String)>,
+    editor: Editor,
 }
 
 /// What becomes of keys and tokens.
@@ -47,6 +50,7 @@ impl Found {
             from: Some(path.to_owned()),
             servers,
             renamed,
+            editor: Editor::of(path, Folders::of_this_user().home),
         })
     }
 
@@ -56,6 +60,10 @@ impl Found {
             from: None,
             servers: Map::from_iter([("demo".to_owned(), demo)]),
             renamed: Vec::new(),
+            editor: Editor {
+                workspace: None,
+                home: None,
+            },
         }
     }
 
@@ -74,16 +82,22 @@ impl Found {
     }
 
     /// The configuration, and what must be set before it works.
-    pub(super) fn to_yaml(&self, secrets: Secrets) -> (String, Vec<Variable>) {
+    pub(super) fn to_yaml(&self, secrets: Secrets) -> (String, Needs) {
         let mut text =
             String::from("# Backends: the MCP servers whose tools workflows call.\nbackends:\n");
-        let mut variables = Vec::new();
+        let mut needs = Needs::default();
         for (name, entry) in &self.servers {
             let mut entry = entry.clone();
             if secrets == Secrets::Named {
-                variables.extend(secrets::name(name, &mut entry));
+                needs.variables.extend(secrets::name(name, &mut entry));
             }
-            secrets::rewrite(name, &mut entry, secrets == Secrets::Tried, &mut variables);
+            let with = Rewriting {
+                backend: name,
+                editor: &self.editor,
+                is_lenient: secrets == Secrets::Tried,
+                value: &|name| std::env::var(name).ok(),
+            };
+            editor::rewrite(&mut entry, with, &mut needs);
             let _ = writeln!(text, "  {}:", json!(name));
             for key in ["command", "args", "cwd", "url"] {
                 if let Some(value) = entry.get(key) {
@@ -104,7 +118,7 @@ impl Found {
             }
         }
         text.push_str("\n# Files and folders with workflows.\nworkflows: [workflows]\n");
-        (text, variables)
+        (text, needs)
     }
 }
 
@@ -165,7 +179,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let found = Found::read(&path, folder.path()).unwrap();
         assert_eq!(found.len(), 2);
-        let (yaml, variables) = found.to_yaml(Secrets::Named);
+        let (yaml, needs) = found.to_yaml(Secrets::Named);
         for secret in ["abc", "k3y", "sk-1"] {
             assert!(!yaml.contains(secret), "{yaml}");
         }
@@ -177,7 +191,8 @@ mod tests {
         ] {
             assert!(yaml.contains(line), "{line} is not in {yaml}");
         }
-        let mut names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+        let variables = needs.variables.iter();
+        let mut names: Vec<&str> = variables.map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         let expected = [
             "API_KEY",
@@ -203,7 +218,7 @@ mod tests {
                              "SENTRY_DSN": "d5n", "PATH": "/bin", "COMPASS": "north",
                              "HOME_URL": "https://example.com/home" } } } }"#;
         std::fs::write(&path, text).unwrap();
-        let (yaml, variables) = Found::read(&path, folder.path())
+        let (yaml, needs) = Found::read(&path, folder.path())
             .unwrap()
             .to_yaml(Secrets::Named);
         for secret in ["sk-", "pw", "t0p", "p4t", "p4ss", "d5n"] {
@@ -220,7 +235,7 @@ mod tests {
             assert!(yaml.contains(line), "{line} is not in {yaml}");
         }
         let place = |name: &str| {
-            let found = variables.iter().find(|(own, _)| own == name);
+            let found = needs.variables.iter().find(|(own, _)| own == name);
             found.map(|(_, place)| place.as_str())
         };
         assert_eq!(place("WEB_API_KEY"), Some("`api_key` in the URL of `web`"));

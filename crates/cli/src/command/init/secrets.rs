@@ -1,10 +1,8 @@
-//! Keys and tokens in the entry of a client: which values are such, and the variable that is named for each; and the
-//! variables of editors in our spelling.
+//! Keys and tokens in the entry of a client: which values are such, and the variable that is named for each.
 
 mod urls;
 
 use serde_json::Value;
-use std::fmt::Write as _;
 use urls::Spot;
 
 /// A variable that stands in a file in place of a secret, and whose place it takes.
@@ -156,12 +154,17 @@ fn is_known_key(text: &str) -> bool {
 }
 
 fn joined(backend: &str, name: &str) -> String {
-    let joined = format!("{}_{}", upper(backend), upper(name));
+    variable(&format!("{backend}_{name}"))
+}
+
+/// The variable that is named after this.
+pub(super) fn variable(name: &str) -> String {
+    let upper = upper(name);
     // A variable does not begin with a digit.
-    if joined.starts_with(|char: char| char.is_ascii_digit()) {
-        return format!("_{joined}");
+    if upper.starts_with(|char: char| char.is_ascii_digit()) {
+        return format!("_{upper}");
     }
-    joined
+    upper
 }
 
 fn upper(name: &str) -> String {
@@ -173,62 +176,4 @@ fn upper(name: &str) -> String {
         }
     };
     name.chars().map(letter).collect()
-}
-
-/// `${env:NAME}` and `${input:name}` of editors, in our spelling, wherever they stand. Inputs are variables from here
-/// on, which are added to `variables`. `lenient`: a variable that is not set is an empty text.
-pub(super) fn rewrite(
-    backend: &str,
-    value: &mut Value,
-    lenient: bool,
-    variables: &mut Vec<Variable>,
-) {
-    match value {
-        Value::String(text) => {
-            if text.contains("${") {
-                *text = rewritten(backend, text, lenient, variables);
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                rewrite(backend, item, lenient, variables);
-            }
-        }
-        Value::Object(entries) => {
-            for (_, own) in entries {
-                rewrite(backend, own, lenient, variables);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn rewritten(backend: &str, text: &str, lenient: bool, variables: &mut Vec<Variable>) -> String {
-    let mut parts = text.split("${");
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let Some((inside, rest)) = part.split_once('}') else {
-            let _ = write!(whole, "${{{part}");
-            continue;
-        };
-        let name = match inside.strip_prefix("input:") {
-            Some(input) => {
-                let name = upper(input);
-                let known = variables.iter().any(|(known, _)| *known == name);
-                if !known {
-                    let place = format!("the input `{input}` of `{backend}`");
-                    variables.push((name.clone(), place));
-                }
-                name
-            }
-            None => inside.strip_prefix("env:").unwrap_or(inside).to_owned(),
-        };
-        let default = if lenient && !name.contains(":-") {
-            ":-"
-        } else {
-            ""
-        };
-        let _ = write!(whole, "${{{name}{default}}}{rest}");
-    }
-    whole
 }

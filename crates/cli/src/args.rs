@@ -27,15 +27,9 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// How much to log to stderr: error, warn, info, debug, or a filter such as `onecall_engine=debug`
-    #[arg(
-        long,
-        global = true,
-        env = environment::LOG,
-        default_value = "warn",
-        value_name = "FILTER"
-    )]
-    pub(crate) log_level: String,
+    /// How much to log to stderr: error, warn, info, debug, or a filter such as `onecall_engine=debug` [default: warn]
+    #[arg(long, global = true, env = environment::LOG, value_name = "FILTER")]
+    pub(crate) log_level: Option<String>,
     /// Log as text or as one JSON object a line
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
     pub(crate) log: LogFormat,

@@ -15,8 +15,9 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
     if is_server && cli.log == LogFormat::Json {
         print::in_json();
     }
-    let level = &cli.log_level;
+    let level = cli.log_level.as_deref().filter(|level| !level.is_empty());
     let filter = EnvFilter::try_new(filter(level, is_server)).map_err(|_| {
+        let level = level.unwrap_or_default();
         anyhow!(
             "`{level}` is no log level; write error, warn, info, debug, or a filter such as `onecall_engine=debug`"
         )
@@ -38,12 +39,19 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
 /// write a filter.
 const LEVELS: [&str; 3] = ["info", "debug", "trace"];
 
+/// What is logged unless told otherwise. The protocol library warns of clients that go away and other things that
+/// tell a user nothing.
+const USUAL: &str = "warn,rmcp=error";
+
 /// A command that makes a call tells itself how its run ended, so that is logged by servers and on demand.
-fn filter(level: &str, is_server: bool) -> String {
+fn filter(level: Option<&str>, is_server: bool) -> String {
+    let own = ",onecall_runtime::log=error";
     match level {
-        level if LEVELS.contains(&level) => format!("warn,onecall={level}"),
-        "warn" if !is_server => "warn,onecall_runtime::log=error".to_owned(),
-        other => other.to_owned(),
+        None if is_server => USUAL.to_owned(),
+        None => format!("{USUAL}{own}"),
+        Some(level) if LEVELS.contains(&level) => format!("warn,onecall={level}"),
+        Some("warn") if !is_server => format!("warn{own}"),
+        Some(other) => other.to_owned(),
     }
 }
 
@@ -74,5 +82,55 @@ impl Visit for Departure {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let is_it = || DEPARTURES.contains(&format!("{value:?}").as_str());
         self.0 |= field.name() == "message" && is_it();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+    use tracing_subscriber::EnvFilter;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged of a few events with this level.
+    fn logged(level: Option<&str>) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::try_new(filter(level, true)).unwrap())
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(target: "rmcp::transport", "a client went");
+            tracing::error!(target: "rmcp::service", "it broke");
+            tracing::warn!(target: "onecall_backends::slot", "a backend is down");
+        });
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn the_protocol_library_warns_only_who_asked_for_a_level() {
+        let usual = logged(None);
+        assert!(!usual.contains("a client went"), "{usual}");
+        assert!(
+            usual.contains("it broke") && usual.contains("a backend is down"),
+            "{usual}"
+        );
+        assert!(logged(Some("warn")).contains("a client went"));
     }
 }

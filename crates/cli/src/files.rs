@@ -81,6 +81,7 @@ impl FileArgs {
         self.pick(&mut loaded)?;
         let read: Vec<PathBuf> = paths.iter().chain(&self.mcp_configs).cloned().collect();
         own::leave_out(&mut loaded.settings, &read);
+        loaded.check = Some(self.check_command(paths));
         Ok(loaded)
     }
 
@@ -97,6 +98,21 @@ impl FileArgs {
         }
         token.refuse_for_paths()?;
         self.load(paths)
+    }
+
+    /// The command line that checks what these paths and flags give.
+    fn check_command(&self, paths: &[PathBuf]) -> String {
+        let mut words = vec!["onecall".to_owned(), "check".to_owned()];
+        words.extend(paths.iter().map(|path| path.display().to_string()));
+        let backends = self.backends.iter().map(|own| ("--backend", own.clone()));
+        let configs = self.mcp_configs.iter();
+        let configs = configs.map(|own| ("--mcp-config", own.display().to_string()));
+        let server = self.server.iter().map(|own| ("--server", own.clone()));
+        let compat = self.compat.and_then(|own| own.to_possible_value());
+        let compat = compat.map(|own| ("--compat", own.get_name().to_owned()));
+        let flags = backends.chain(configs).chain(server).chain(compat);
+        words.extend(flags.flat_map(|(flag, value)| [flag.to_owned(), value]));
+        in_shell(&words)
     }
 
     /// Whether the flags name backends of their own.
@@ -148,6 +164,10 @@ impl FileArgs {
 /// Paths as a shell is given them.
 pub(crate) fn shown(paths: &[PathBuf]) -> String {
     let words: Vec<String> = paths.iter().map(|own| own.display().to_string()).collect();
+    in_shell(&words)
+}
+
+fn in_shell(words: &[String]) -> String {
     let words = words.iter().map(String::as_str);
     shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
 }

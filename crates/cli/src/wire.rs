@@ -45,13 +45,29 @@ pub(crate) struct Loaded {
     pub(crate) stamp: Stamp,
     /// The environment variables that the files name.
     pub(crate) variables: BTreeSet<String>,
+    /// The command that tells every fault, where a command can.
+    pub(crate) check: Option<String>,
 }
 
 impl Loaded {
     /// What the paths say, once it is reported and sound. `None` when something in them is an error.
     pub(crate) fn sound(self) -> Option<Settings> {
-        report(&self);
+        self.tell();
         (!self.diagnostics.has_errors()).then_some(self.settings)
+    }
+
+    /// Reports errors in full. Warnings alone are counted: `check` tells them, and other commands are given the same
+    /// files again and again.
+    pub(crate) fn tell(&self) {
+        match &self.check {
+            Some(check) if !self.diagnostics.has_errors() => {
+                if !self.diagnostics.is_empty() {
+                    let count = render::summary(&self.diagnostics);
+                    print::err(format!("{count}; shown by: {check}"));
+                }
+            }
+            Some(_) | None => report(self),
+        }
     }
 
     /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
@@ -65,7 +81,9 @@ impl Loaded {
 
 /// The paths alone, for commands that look at a set-up.
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
-    Ok(understand(sources::collect(paths)?, Compat::Page))
+    let mut loaded = understand(sources::collect(paths)?, Compat::Page);
+    loaded.check = Some(format!("onecall check {}", files::shown(paths)));
+    Ok(loaded)
 }
 
 /// As `load`, with values in place of variables that are not set.
@@ -152,6 +170,7 @@ pub(crate) fn understand_in(
         diagnostics,
         stamp,
         variables: variables.into_inner(),
+        check: None,
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Dialect {
 
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let loaded = wire::load(std::slice::from_ref(&args.path))?;
-    wire::report(&loaded);
+    loaded.tell();
     if loaded.diagnostics.has_errors() {
         return Ok(Exit::Failed);
     }

@@ -443,3 +443,38 @@ fn portability_notes_what_works_only_here() {
         noted.err
     );
 }
+
+/// Other commands are given the same files again and again.
+#[test]
+fn warnings_are_told_in_full_by_check_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let name = "a".repeat(70);
+    let text =
+        format!("workflow: {name}\nsteps: {{ s: {{ tool: demo.echo, with: {{ text: hi }} }} }}\n");
+    let file = home.path().join("my long.workflow.yaml");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let flag = format!("demo={} demo", crate::support::program());
+    let checked = run(home.path(), &["check", file]);
+    assert!(checked.err.contains("warning[WF042]"), "{checked:?}");
+    for words in [
+        &["call", file, &name, "--ephemeral"][..],
+        &["tools", file][..],
+        &["graph", file][..],
+    ] {
+        let words = [words, &["--backend", &flag]].concat();
+        let ran = run(home.path(), &words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+        assert!(!ran.err.contains("WF042"), "{words:?}: {ran:?}");
+        let line = ran.err.lines().find(|line| line.starts_with("1 warning"));
+        let command =
+            line.and_then(|line| line.strip_prefix("1 warning in 1 file; shown by: onecall "));
+        // What is advised works as it stands.
+        let advised = shlex::split(command.unwrap()).unwrap();
+        let advised: Vec<&str> = advised.iter().map(String::as_str).collect();
+        let shown = run(home.path(), &advised);
+        assert!(shown.err.contains("warning[WF042]"), "{shown:?}");
+    }
+    let converted = run(home.path(), &["convert", file, "--to", "native"]);
+    assert!(!converted.err.contains("WF042"), "{converted:?}");
+}

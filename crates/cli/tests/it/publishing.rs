@@ -139,13 +139,15 @@ fn compat_reads_a_suite_as_the_program_does() {
     let words = ["call", &suite, "whole", "--ephemeral"];
     let page = run(home.path(), &words);
     assert_eq!(page.json(), json!({ "said": "<hi>" }), "{page:?}");
-    assert!(page.err.contains("the page is followed"), "{page:?}");
+    let told = run(home.path(), &["check", &suite]);
+    assert!(told.err.contains("the page is followed"), "{told:?}");
     let program = run(
         home.path(),
         &[&words[..], &["--compat", "mcptest-1.3"]].concat(),
     );
     assert_eq!(program.json(), json!({ "said": "<>" }), "{program:?}");
-    assert!(!program.err.contains("the page is followed"), "{program:?}");
+    let told = run(home.path(), &["check", &suite, "--compat", "mcptest-1.3"]);
+    assert!(!told.err.contains("the page is followed"), "{told:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! Results go to stdout, everything about how they came to be to stderr. A closed pipe is no fault.
 
 use onecall_runtime::now;
+pub(crate) use onecall_source::counted;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -134,12 +135,6 @@ impl Style {
             boxes: is_able,
         }
     }
-}
-
-/// A number of things.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

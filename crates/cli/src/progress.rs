@@ -80,7 +80,8 @@ impl Lines {
             }
             What::ItemsAre { step, items, .. } => {
                 self.started.entry(*step).or_insert(event.at);
-                print::err(format!("  ▸ {} ({} items)", name(*step), items.len()));
+                let items = print::counted(items.len(), "item");
+                print::err(format!("  ▸ {} ({items})", name(*step)));
             }
             What::StepEnded {
                 step,
@@ -89,13 +90,9 @@ impl Lines {
                 reason,
                 ..
             } => {
-                let took = self
-                    .started
-                    .get(step)
-                    .map(|started| event.at.since(*started));
-                let took = took
-                    .map(|took| format!(" {}", duration(took)))
-                    .unwrap_or_default();
+                let took = self.started.get(step);
+                let took = took.map(|from| format!(" {}", duration(event.at.since(*from))));
+                let took = took.unwrap_or_default();
                 let why = failure.as_ref().map(|failure| failure.message.as_str());
                 let why = why
                     .or(reason.as_deref())

@@ -3,7 +3,7 @@
 use crate::read::{Input, Options, assemble, parse_all};
 use crate::resources::{Resource, ResourceKind, resources_of};
 use onecall_dialects::dialect::Kind;
-use onecall_source::{Diagnostic, Diagnostics, Document, Place, SourceMap, codes};
+use onecall_source::{Diagnostic, Diagnostics, Document, Place, SourceMap, codes, counted};
 use serde_json::{Value, json};
 
 /// What became of one definition.
@@ -111,8 +111,7 @@ impl DefinitionStatus {
 
     /// The block as the cluster would show it; `now` is the time of the conditions.
     pub fn to_json(&self, now: Option<&str>) -> Value {
-        let count = self.errors.len();
-        let errors = if count == 1 { "error" } else { "errors" };
+        let errors = counted(self.errors.len(), "error");
         let (ready, validated) = if self.is_valid() {
             (
                 (
@@ -136,7 +135,7 @@ impl DefinitionStatus {
                 (
                     "False",
                     "ValidationFailed",
-                    format!("Validation failed with {count} {errors}"),
+                    format!("Validation failed with {errors}"),
                 ),
             )
         };

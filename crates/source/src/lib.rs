@@ -13,6 +13,7 @@ pub mod codes;
 mod diagnostic;
 mod diagnostics;
 
+mod counted;
 mod document;
 mod fields;
 mod node;
@@ -22,6 +23,7 @@ mod suggest;
 pub mod render;
 
 pub use codes::Code;
+pub use counted::counted;
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use diagnostics::Diagnostics;
 pub use document::Document;

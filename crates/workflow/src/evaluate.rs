@@ -10,6 +10,7 @@ use crate::limits::Bounds;
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
+use onecall_source::counted;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -362,8 +363,8 @@ pub fn items(
     let iterations_max = accepted.iterations_max;
     if items.len() > iterations_max as usize {
         let message = format!(
-            "the collection has {} items, more than the {iterations_max} allowed",
-            items.len()
+            "the collection has {}, more than the {iterations_max} allowed",
+            counted(items.len(), "item")
         );
         return Err(Fault::new(FaultKind::Iterations, message));
     }

@@ -11,6 +11,7 @@ use crate::policy::{
 use crate::step::{Action, Ask, Call, Each, Reading, Shape, Step, Truth};
 use crate::workflow::{Annotations, Output, OutputProperty, OutputSource, Unset, Workflow};
 use expressions::{expression, jq, json, values};
+use onecall_source::counted;
 use std::fmt::Write;
 
 /// The printed form.
@@ -268,8 +269,8 @@ fn on_error(page: &mut Page, policy: &OnError) {
     };
     let delay = shown_duration(retry.delay);
     page.line(format_args!(
-        "on error retry {} times after {delay} on {on}, then {then}",
-        retry.times
+        "on error retry {} after {delay} on {on}, then {then}",
+        counted(retry.times, "time")
     ));
 }
 

@@ -236,7 +236,8 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
             )
             .help("run its command by hand, or open its URL, to see more"),
             (_, Some(tools)) => {
-                let text = format!("`{name}` answers and has {tools} tools");
+                let tools = print::counted(tools, "tool");
+                let text = format!("`{name}` answers and has {tools}");
                 Finding::new("backend", Verdict::Good, text)
             }
             (_, None) => {
@@ -282,7 +283,10 @@ fn published(runtime: &Runtime, are_all_there: bool) -> Vec<Finding> {
             Verdict::Unreachable,
             "nothing would be published".to_owned(),
         ),
-        count => (Verdict::Good, format!("{count} would be published")),
+        count => {
+            let tools = print::counted(count, "tool");
+            (Verdict::Good, format!("{tools} would be published"))
+        }
     };
     findings.push(Finding::new("tools", verdict, text));
     findings

@@ -55,8 +55,8 @@ async fn show(runtime: &Runtime, args: &ToolsArgs, is_elsewhere: bool) -> anyhow
         std::fs::write(path, saved.to_text())
             .with_context(|| format!("cannot write `{}`", path.display()))?;
         print::err(format!(
-            "saved {} tools to `{}`",
-            saved.count(),
+            "saved {} to `{}`",
+            print::counted(saved.count(), "tool"),
             path.display()
         ));
     } else if args.json {

@@ -166,3 +166,29 @@ fn without_a_terminal_the_run_waits() {
     let output = onecall(home.path(), &words).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
 }
+
+#[test]
+fn one_thing_is_told_as_one() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("one.workflow.yaml");
+    let text = "workflow: one\nparameters: { type: object, properties: { n: { type: string, minLength: 1 } } }\n\
+        steps: { s: { each: [hi], tool: demo.echo, with: { text: '${{ .item }}' } } }\n";
+    std::fs::write(&file, text).unwrap();
+    let flag = format!("demo={} demo", program());
+    let words = [
+        "call",
+        file.to_str().unwrap(),
+        "one",
+        "--ephemeral",
+        "--backend",
+        &flag,
+    ];
+    let ahead = run(home.path(), &[&words[..], &["--dry-run"]].concat());
+    assert!(ahead.out.contains("runs 1 step and"), "{ahead:?}");
+    assert!(ahead.out.contains("over 1 item\n"), "{ahead:?}");
+    let called = run(home.path(), &words);
+    assert!(called.err.contains("s (1 item)"), "{called:?}");
+    let refused = run(home.path(), &[&words[..], &["n="]].concat());
+    assert!(refused.err.contains("at least 1 character"), "{refused:?}");
+    assert!(!refused.err.contains("1 characters"), "{refused:?}");
+}

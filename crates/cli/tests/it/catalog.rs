@@ -259,6 +259,7 @@ fn leaves(out: &str) -> Vec<(String, String, String)> {
 fn is_shown(value: &Value, shown: &str) -> bool {
     let text = value.to_string();
     match (value, shown.strip_suffix('…')) {
+        (Value::Array(items), _) if items.len() == 1 => shown == "1 item",
         (Value::Array(items), _) => shown == format!("{} items", items.len()),
         (_, Some(beginning)) => text.starts_with(beginning),
         (_, None) => text == shown,

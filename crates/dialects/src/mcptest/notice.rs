@@ -4,7 +4,7 @@
 use super::syntax::{Composition, Step, Suite};
 use super::template::{self, Part};
 use crate::limits::NOTICE_PLACES_MAX;
-use onecall_source::{Diagnostic, Entry, Node, NodeKind, Place, Text, codes};
+use onecall_source::{Diagnostic, Entry, Node, NodeKind, Place, Text, codes, counted};
 
 /// A point of difference: what the suite has, and what 1.3.0 makes of it.
 type Point = (&'static str, &'static str);
@@ -55,10 +55,9 @@ pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
         points.composition(composition);
     }
     let (_, first) = points.found.first()?;
-    let count = points.found.len();
-    let plural = if count == 1 { "point" } else { "points" };
+    let touched = counted(points.found.len(), "point");
     let message = format!(
-        "this suite touches {count} {plural} where mcptest 1.3.0 differs from its page; the page is followed"
+        "this suite touches {touched} where mcptest 1.3.0 differs from its page; the page is followed"
     );
     let mut notice =
         Diagnostic::remark(codes::SUITE_DIFFERS, message).label(first, points.found[0].0.0);

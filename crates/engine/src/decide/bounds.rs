@@ -5,6 +5,7 @@ use crate::event::{End, What};
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot};
 use crate::usage::{Cost, Usage};
+use onecall_source::counted;
 use onecall_workflow::policy::Budget;
 use serde_json::Value;
 
@@ -17,7 +18,8 @@ impl Decider<'_> {
     pub(super) fn no_call_left(&self) -> Option<Failure> {
         let calls = self.budget()?.calls?;
         (self.state.calls_made >= calls).then(|| {
-            let message = format!("the budget of {calls} calls is used up");
+            let calls = counted(calls, "call");
+            let message = format!("the budget of {calls} is used up");
             Failure::new(Code::BudgetCalls, message)
         })
     }

@@ -89,7 +89,12 @@ pub(super) fn what_follows(ahead: &Ahead) -> String {
     }
     text.push_str("</ol>");
     if ahead.more > 0 {
-        let _ = write!(text, "<p class=\"note\">And {} more steps.</p>", ahead.more);
+        let steps = if ahead.more == 1 { "step" } else { "steps" };
+        let _ = write!(
+            text,
+            "<p class=\"note\">And {} more {steps}.</p>",
+            ahead.more
+        );
     }
     text
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::{Diagnostics, Place, Severity};
+use crate::{Diagnostics, Place, Severity, counted};
 
 /// `3 errors, 1 warning in 2 files`; `no faults` when there is nothing to count.
 pub fn summary(diagnostics: &Diagnostics) -> String {
@@ -40,11 +40,6 @@ pub fn summary(diagnostics: &Diagnostics) -> String {
         let _ = write!(line, " ({} not shown)", diagnostics.omitted());
     }
     line
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]

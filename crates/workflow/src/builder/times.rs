@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::policy::WhileAsking;
 use crate::step::{Action, Each, Step};
-use onecall_source::{Diagnostic, Diagnostics, codes};
+use onecall_source::{Diagnostic, Diagnostics, codes, counted};
 use std::time::Duration;
 
 pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
@@ -55,8 +55,8 @@ fn loop_above_run(step: &Step, each: &Each, longest: Duration, run: Duration) ->
         shown(run)
     );
     let note = format!(
-        "{} items, {} at a time, up to {} each",
-        each.iterations_max,
+        "{}, {} at a time, up to {} each",
+        counted(each.iterations_max, "item"),
         each.parallel_max,
         each.body.timeout.map(shown).unwrap_or_default()
     );

@@ -9,6 +9,7 @@ use super::sensitive::{self, MASK, PathPart};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError};
+use onecall_source::counted;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -226,13 +227,13 @@ fn constraint(kind: &Kind) -> Option<String> {
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinItems { limit } => format!("must have at least {limit} items"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
-        Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
-        Kind::MinProperties { limit } => format!("must have at least {limit} properties"),
-        Kind::MaxProperties { limit } => format!("must have at most {limit} properties"),
+        Kind::MinLength { limit } => at_least(*limit, "character"),
+        Kind::MaxLength { limit } => at_most(*limit, "character"),
+        Kind::MinItems { limit } => at_least(*limit, "item"),
+        Kind::MaxItems { limit } => at_most(*limit, "item"),
+        Kind::AdditionalItems { limit } => at_most(*limit as u64, "item"),
+        Kind::MinProperties { limit } => at_least(*limit, "property"),
+        Kind::MaxProperties { limit } => at_most(*limit, "property"),
         Kind::Pattern { pattern } => format!("must match the pattern `{}`", cut(pattern)),
         Kind::UniqueItems => "must have no item twice".to_owned(),
         Kind::Contains => "lacks an item of the kind it must contain".to_owned(),
@@ -283,6 +284,14 @@ fn shown(value: &Value) -> String {
         Value::Array(items) => format!("an array of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
     }
+}
+
+fn at_least(limit: u64, noun: &str) -> String {
+    format!("must have at least {}", counted(limit, noun))
+}
+
+fn at_most(limit: u64, noun: &str) -> String {
+    format!("must have at most {}", counted(limit, noun))
 }
 
 fn plain(value: &Value) -> String {

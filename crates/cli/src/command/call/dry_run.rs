@@ -34,9 +34,9 @@ fn show(tool: &str, preview: &Preview) {
         1 => "asks a person once".to_owned(),
         many => format!("asks a person {many} times"),
     };
-    let count = workflow.steps.len();
+    let steps = print::counted(workflow.steps.len(), "step");
     print::out(format!(
-        "`{tool}` runs {count} steps and {people}; nothing was called"
+        "`{tool}` runs {steps} and {people}; nothing was called"
     ));
     for (hint, value) in preview.annotations.as_object().into_iter().flatten() {
         print::out(format!("  {hint}: {value}"));
@@ -96,7 +96,7 @@ fn decided(preview: &Preview, index: usize) -> Vec<String> {
                 Some(format!("at once: {message}"))
             }
             What::ItemsAre { step, items, .. } if is_own(*step) => {
-                Some(format!("over {} items", items.len()))
+                Some(format!("over {}", print::counted(items.len(), "item")))
             }
             What::StepEnded {
                 step,

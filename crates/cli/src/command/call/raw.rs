@@ -201,7 +201,7 @@ fn walk(path: &Path, value: &Value, leaves: &mut Vec<Leaf>) {
             }
         }
         Value::Array(items) if !items.is_empty() => {
-            leaves.push(leaf(path, &format!("{} items", items.len())));
+            leaves.push(leaf(path, &print::counted(items.len(), "item")));
             walk(&path.item(0), &items[0], leaves);
         }
         scalar => leaves.push(leaf(path, &scalar.to_string())),

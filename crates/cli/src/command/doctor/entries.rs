@@ -4,7 +4,7 @@ use super::{Finding, Verdict};
 use crate::client_file::ClientFile;
 use crate::clients::Client;
 use crate::token::TokenArgs;
-use crate::{waiting, wire};
+use crate::{print, waiting, wire};
 use onecall_backends::BackendState;
 use onecall_gateway::RESULT_TOOL;
 use serde_json::Value;
@@ -139,7 +139,8 @@ async fn reached(
     let reason = match (&status.state, status.tools) {
         (BackendState::Down { reason, .. }, _) => reason.clone(),
         (_, Some(tools)) => {
-            let text = format!("{what} leads to `{url}`, which answers and has {tools} tools");
+            let tools = print::counted(tools, "tool");
+            let text = format!("{what} leads to `{url}`, which answers and has {tools}");
             return Ok(Some(Finding::new("client", Verdict::Good, text)));
         }
         (_, None) => status.last_error.clone().unwrap_or_else(late),

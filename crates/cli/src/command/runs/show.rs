@@ -123,12 +123,9 @@ fn took(history: &RunHistory) -> String {
 
 /// Calls, and what they reported to have cost, where any did.
 fn used(used: &UsedUp) -> String {
-    let calls = match used.calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{calls} calls"),
-    };
+    let calls = print::counted(used.calls, "call");
     let cost = (used.cost_usd > 0.0).then(|| format!(" · ${}", used.cost_usd));
-    let tokens = (used.tokens > 0).then(|| format!(" · {} tokens", used.tokens));
+    let tokens = (used.tokens > 0).then(|| format!(" · {}", print::counted(used.tokens, "token")));
     [Some(calls), cost, tokens].into_iter().flatten().collect()
 }
 

@@ -12,6 +12,7 @@ use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
 use jaq_core::load::parse::Def;
 use jaq_core::load::{Arena, Error, File, Loader, parse, span};
 use jaq_core::{Compiler, Filter, Lut};
+use onecall_source::counted;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -185,7 +186,10 @@ fn load_faults(code: &str, error: Error<&str>) -> Vec<JqFault> {
 fn undefined_fault(code: &str, name: &str, undefined: &Undefined) -> JqFault {
     let message = match undefined {
         Undefined::Filter(0) => "no function of this name".to_owned(),
-        Undefined::Filter(count) => format!("no function of this name with {count} arguments"),
+        Undefined::Filter(count) => {
+            let arguments = counted(*count, "argument");
+            format!("no function of this name with {arguments}")
+        }
         other => format!("no {} of this name", other.as_str()),
     };
     JqFault {

@@ -3,6 +3,7 @@
 
 use super::details;
 use crate::limits::{TREE_DEPTH_MAX, TREE_ITEMS_MAX};
+use crate::print;
 use crate::progress::{duration, sign};
 use onecall_engine::event::Status;
 use onecall_engine::identity::Timestamp;
@@ -122,7 +123,7 @@ impl<'a> Row<'a> {
         match &self.what {
             Node::Step(step) => format!("{} {}", sign(step.status), step.name),
             Node::Item(index, _, item) => format!("{} [{index}]", sign(item.status)),
-            Node::More(left) => format!("… {left} more items"),
+            Node::More(left) => format!("… {}", print::counted(*left, "more item")),
         }
     }
 

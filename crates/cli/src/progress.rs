@@ -39,6 +39,13 @@ impl Progress {
         }
     }
 
+    /// Somebody pressed Ctrl-C: nothing more will be shown, and what is told next stands below.
+    pub(crate) fn break_off(&self) {
+        if let Self::Tree(tree) = self {
+            tree.break_off();
+        }
+    }
+
     /// Nothing more will be shown.
     pub(crate) fn finish(&self) {
         if let Self::Tree(tree) = self {

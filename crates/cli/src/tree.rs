@@ -2,7 +2,7 @@
 //! Where there is no terminal, or no room, `progress` prints lines instead.
 
 use crate::limits::LIVE_STEPS_MAX;
-use crate::print::harmless;
+use crate::print::{self, harmless};
 use crate::progress::{duration, sign};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -18,6 +18,7 @@ const TICK: Duration = Duration::from_millis(120);
 #[derive(Debug)]
 pub(crate) struct Tree {
     steps: Vec<Branch>,
+    all: MultiProgress,
     /// Everything shown, for drawing it anew below what was written in between.
     seen: Vec<Arc<Seen>>,
 }
@@ -52,6 +53,7 @@ impl Tree {
         };
         Some(Self {
             steps: steps.iter().enumerate().map(branch).collect(),
+            all,
             seen: Vec::new(),
         })
     }
@@ -81,6 +83,14 @@ impl Tree {
         for branch in &self.steps {
             branch.bar.abandon();
         }
+    }
+
+    /// Draws no more, and goes below the picture. The terminal has written `^C` behind it and gone to another line, so
+    /// that it would be drawn anew in the wrong place.
+    pub(crate) fn break_off(&self) {
+        self.all.set_draw_target(ProgressDrawTarget::hidden());
+        self.finish();
+        print::err("");
     }
 
     fn take(&mut self, event: &Event) {

@@ -25,8 +25,7 @@ pub(super) async fn follow(
         let moved = tokio::select! {
             moved = follower.moved() => moved,
             () = stop.cancelled() => {
-                // Else the picture is drawn over what is told.
-                progress.finish();
+                progress.break_off();
                 return Ok(interrupted(&mut follower).await);
             }
         };

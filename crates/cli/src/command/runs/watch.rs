@@ -75,7 +75,12 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
         }
         looks += 1;
         tokio::select! {
-            () = stop.cancelled() => return Ok(Exit::Interrupted),
+            () = stop.cancelled() => {
+                if let Some(progress) = &progress {
+                    progress.break_off();
+                }
+                return Ok(Exit::Interrupted);
+            }
             () = tokio::time::sleep(LOOK) => {}
         }
     }

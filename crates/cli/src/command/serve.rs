@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     // Before any child is started: a signal must end it too.
     let (stop, interrupted) = signals::stop_and_tell();
     let mounts = start(servers, &settings, &args).await?;
-    let told = told_at(stop.clone());
+    let told = told_at(stop.clone(), mounts.clone());
     let followed = Followed {
         servers: mounts.clone(),
         stamp,
@@ -192,16 +192,28 @@ fn bind_failed(address: SocketAddr, cause: &std::io::Error) -> anyhow::Error {
     anyhow!("cannot listen on {address}: {cause}\n  = help: {help}")
 }
 
-/// When the word to stop came.
-fn told_at(stop: CancellationToken) -> Arc<OnceLock<Instant>> {
+/// When the word to stop came. Says what is waited for then.
+fn told_at(stop: CancellationToken, mounts: Vec<Mount>) -> Arc<OnceLock<Instant>> {
     let told = Arc::new(OnceLock::new());
     let teller = Arc::clone(&told);
     tokio::spawn(async move {
         stop.cancelled().await;
         let _ = teller.set(Instant::now());
+        let backends = mounts.iter().flat_map(|mount| mount.runtime.backends());
+        print::err(stopping(backends.map(|backend| backend.in_flight).sum()));
         tracing::info!("the server was told to stop");
     });
     told
+}
+
+fn stopping(calls: usize) -> String {
+    if calls == 0 {
+        return "stopping".to_owned();
+    }
+    let (calls, seconds) = (counted(calls, "call"), GRACE.as_secs());
+    format!(
+        "stopping: up to {seconds} s for {calls} under way; a second Ctrl-C, or signal, ends at once"
+    )
 }
 
 fn left_of(told: &Instant) -> Duration {

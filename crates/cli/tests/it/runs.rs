@@ -1,6 +1,6 @@
 //! `onecall runs`: watching, carrying a run to another store, cancelling and answering.
 
-use crate::support::{Ran, asking, composite, onecall, run, serve, serving, until};
+use crate::support::{Ran, Running, asking, composite, onecall, run, serve, serving, until};
 use serde_json::Value;
 use std::path::Path;
 
@@ -211,6 +211,37 @@ fn a_server_tells_an_interrupt_from_an_orderly_end() {
     let (mut running, _) = serve(home.path(), &["examples/hello", "--ephemeral"]);
     running.terminate();
     assert_eq!(running.wait(), Some(0));
+}
+
+#[test]
+fn a_server_that_stops_says_what_it_waits_for() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let logged = |name: &str| std::fs::File::create(home.join(name)).unwrap().into();
+    let read = |name: &str| std::fs::read_to_string(home.join(name)).unwrap();
+    let words = ["serve", "examples/hello", "--ephemeral", "--port", "0"];
+    let mut server = Running::logging(onecall(home, &words), logged("server.txt"));
+    let url = server.url();
+    let words = ["call", &url, "demo_slow", "ms:=20000"];
+    let _call = Running::logging(onecall(home, &words), logged("call.txt"));
+    until("progress", || {
+        read("call.txt").contains("1 of 4").then_some(())
+    });
+    server.interrupt();
+    let told =
+        "stopping: up to 10 s for 1 call under way; a second Ctrl-C, or signal, ends at once\n";
+    until("the word", || {
+        read("server.txt").contains(told).then_some(())
+    });
+    server.interrupt();
+    assert_eq!(server.wait(), Some(130));
+
+    let words = ["serve", "examples/hello", "--ephemeral", "--port", "0"];
+    let mut idle = Running::logging(onecall(home, &words), logged("idle.txt"));
+    idle.url();
+    idle.terminate();
+    assert_eq!(idle.wait(), Some(0));
+    assert_eq!(read("idle.txt"), "stopping\n");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod own;
 mod print;
 mod progress;
 mod reload;
+mod served;
 mod signals;
 mod terminal;
 mod threads;

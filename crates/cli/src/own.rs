@@ -41,7 +41,8 @@ fn serves(transport: &Transport, paths: &[PathBuf]) -> bool {
     })
 }
 
-fn is_this_program(command: &str) -> bool {
+/// Whether a command starts this program.
+pub(crate) fn is_this_program(command: &str) -> bool {
     let stem = Path::new(command).file_stem();
     let this = std::env::current_exe().ok();
     stem.is_some_and(|stem| stem == "onecall")

@@ -5,7 +5,7 @@ use crate::clients::{Client, Folders, Variable};
 use crate::exit::{Exit, usage};
 use crate::files::{self, no_path};
 use crate::token::TokenArgs;
-use crate::{print, wire};
+use crate::{print, served, wire};
 use anyhow::Context;
 use clap::{Args, ValueEnum as _};
 use onecall_runtime::now;
@@ -34,6 +34,9 @@ pub(crate) struct ConnectArgs {
     /// The name of the entry
     #[arg(long, default_value = "onecall")]
     name: String,
+    /// Replace an entry of this name that leads to other files or another server
+    #[arg(long)]
+    force: bool,
     /// Change the file for everything this user opens, not the one of this folder
     #[arg(long)]
     user: bool,
@@ -68,6 +71,12 @@ fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     let entry = entry(args, &variables)?;
     let path = target(args)?;
     let file = ClientFile::open(&path)?;
+    if !args.force
+        && let Some(known) = file.servers(client.key()).get(&args.name)
+        && let Some(leads) = served::of_others(known, &args.paths, args.url.as_deref())
+    {
+        return Err(taken(args, &path, &leads));
+    }
     let change = file.set(client.key(), &args.name, &entry)?;
     if args.print {
         print::out(file.to_text().trim_end());
@@ -98,6 +107,33 @@ fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     }
     print::err(format!("restart {} to see it", client.title()));
     Ok(Exit::Ok)
+}
+
+/// An entry of this name is somebody else's. `leads`: what it does.
+fn taken(args: &ConnectArgs, path: &Path, leads: &str) -> anyhow::Error {
+    let (name, shown) = (&args.name, path.display());
+    usage(format!(
+        "`{name}` in `{shown}` {leads}, so it is kept\n  = help: `--name {}` makes an entry beside it, `--force` replaces it",
+        other_name(args)
+    ))
+}
+
+/// A name for an entry beside that of others: after the folder of the files.
+fn other_name(args: &ConnectArgs) -> String {
+    let path = args.paths.first().and_then(|path| path.canonicalize().ok());
+    let folder = path.as_deref().and_then(|path| {
+        let folder = if path.is_dir() {
+            Some(path)
+        } else {
+            path.parent()
+        };
+        folder?.file_name()?.to_str()
+    });
+    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    match folder.filter(|name| name.chars().all(plain)) {
+        Some(folder) if folder != args.name => folder.to_owned(),
+        Some(_) | None => "OTHER".to_owned(),
+    }
 }
 
 /// What is to be done, or to be known, about a variable of the entry.

@@ -115,7 +115,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
         served(&args, &mut findings).await?;
     }
     let files = clients::existing(&std::env::current_dir()?, &Folders::of_this_user());
-    findings.extend(entries::findings(&files).await?);
+    findings.extend(entries::findings(&files, &args.paths).await?);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         print::out(serde_json::to_string_pretty(&all)?);

@@ -3,6 +3,7 @@
 use super::{Finding, Verdict};
 use crate::client_file::ClientFile;
 use crate::clients::Client;
+use crate::served::{self, Serves};
 use crate::token::TokenArgs;
 use crate::{print, waiting, wire};
 use onecall_backends::BackendState;
@@ -20,11 +21,18 @@ const PORT: &str = "4483";
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) async fn findings(files: &[(Client, PathBuf)]) -> anyhow::Result<Vec<Finding>> {
-    let mut findings = Vec::new();
+/// `paths`: what the doctor looks at, if anything.
+pub(super) async fn findings(
+    files: &[(Client, PathBuf)],
+    paths: &[PathBuf],
+) -> anyhow::Result<Vec<Finding>> {
+    let mut found = Vec::new();
     for (client, path) in files {
-        findings.extend(in_file(*client, path).await?);
+        found.extend(in_file(*client, path, paths).await?);
     }
+    let is_entered = found.iter().any(|own| own.serves == Serves::These);
+    let findings = found.into_iter().map(|own| own.judged(is_entered));
+    let mut findings: Vec<Finding> = findings.collect();
     if findings.is_empty() {
         let text = "no desktop client knows this program";
         let help = "onecall connect claude|claude-code|cursor|vscode PATH";
@@ -33,12 +41,37 @@ pub(super) async fn findings(files: &[(Client, PathBuf)]) -> anyhow::Result<Vec<
     Ok(findings)
 }
 
-async fn in_file(client: Client, path: &Path) -> anyhow::Result<Vec<Finding>> {
+/// A finding about an entry, and what the entry serves.
+struct Found {
+    finding: Finding,
+    serves: Serves,
+}
+
+impl Found {
+    /// `is_entered`: some entry serves the files at hand.
+    fn judged(self, is_entered: bool) -> Finding {
+        if is_entered || !matches!(self.serves, Serves::Others(_)) {
+            return self.finding;
+        }
+        let mut finding = self.finding;
+        finding.verdict = Verdict::Doubtful;
+        finding.help("onecall connect CLIENT PATH --name NAME makes an entry for these files")
+    }
+}
+
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
+        let serves = Serves::Unknown;
+        Self { finding, serves }
+    }
+}
+
+async fn in_file(client: Client, path: &Path, paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     let file = match ClientFile::open(path) {
         Ok(file) => file,
         Err(error) => {
             let text = format!("{}: {error:#}", client.title());
-            return Ok(vec![Finding::new("client", Verdict::Bad, text)]);
+            return Ok(vec![Finding::new("client", Verdict::Bad, text).into()]);
         }
     };
     let mut findings = Vec::new();
@@ -46,31 +79,37 @@ async fn in_file(client: Client, path: &Path) -> anyhow::Result<Vec<Finding>> {
         let what = format!("{}: `{name}` in `{}`", client.title(), path.display());
         let text = |key: &str| entry.get(key).and_then(Value::as_str);
         if let Some(command) = text("command") {
-            findings.extend(started(&what, Path::new(command), entry));
+            findings.extend(started(&what, Path::new(command), entry, paths));
         } else if let Some(url) = text("url") {
-            findings.extend(reached(&what, name, url, entry).await?);
+            let found = reached(&what, name, url, entry).await?;
+            findings.extend(found.map(Found::from));
         }
     }
     Ok(findings)
 }
 
 /// An entry that starts this program.
-fn started(what: &str, command: &Path, entry: &Value) -> Option<Finding> {
+fn started(what: &str, command: &Path, entry: &Value, paths: &[PathBuf]) -> Option<Found> {
     if command.file_stem().is_none_or(|stem| stem != "onecall") {
         return None;
     }
     if command.components().count() > 1 && !command.exists() {
         let text = format!("{what} starts `{}`, which is not there", command.display());
         let finding = Finding::new("client", Verdict::Bad, text);
-        return Some(finding.help("onecall connect writes the entry anew"));
+        let finding = finding.help("onecall connect writes the entry anew");
+        return Some(finding.into());
     }
-    Some(match missing_path(entry) {
-        Some(missing) => {
-            let text = format!("{what} serves `{missing}`, which is not there");
-            Finding::new("client", Verdict::Bad, text)
-        }
-        None => Finding::new("client", Verdict::Good, what),
-    })
+    if let Some(missing) = missing_path(entry) {
+        let text = format!("{what} serves `{missing}`, which is not there");
+        return Some(Finding::new("client", Verdict::Bad, text).into());
+    }
+    let serves = served::compare(entry, paths);
+    let text = match &serves {
+        Serves::Others(files) => format!("{what} serves {files}, other files than these"),
+        Serves::These | Serves::Unknown => what.to_owned(),
+    };
+    let finding = Finding::new("client", Verdict::Good, text);
+    Some(Found { finding, serves })
 }
 
 /// An absolute path among the arguments of an entry that does not exist.

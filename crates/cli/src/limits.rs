@@ -79,3 +79,6 @@ pub(crate) const NEAR_MAX: usize = 3;
 
 /// Workflows that are named there; more are counted.
 pub(crate) const WORKFLOWS_SHOWN_MAX: usize = 20;
+
+/// Arguments that are named where they are missing.
+pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 10;

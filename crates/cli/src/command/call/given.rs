@@ -3,7 +3,7 @@
 
 use crate::exit::usage;
 use crate::input::read_text;
-use crate::limits::STDIN_BYTES_MAX;
+use crate::limits::{ARGUMENTS_SHOWN_MAX, STDIN_BYTES_MAX};
 use crate::{print, values};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -14,6 +14,8 @@ pub(super) struct Given {
     object: Map<String, Value>,
     /// Keys that were written as `key=text`.
     texts: BTreeSet<String>,
+    /// What the schema requires and was not given.
+    missing: Vec<String>,
 }
 
 impl Given {
@@ -30,11 +32,20 @@ impl Given {
         });
         let texts = texts.collect();
         object.extend(values::object(words)?);
-        Ok(Self { object, texts })
+        Ok(Self {
+            object,
+            texts,
+            missing: Vec::new(),
+        })
     }
 
     /// Reads texts as the schema wants them, and warns of names it does not have.
     pub(super) fn meet(&mut self, tool: &str, schema: Option<&Value>) {
+        let required = schema.and_then(|schema| schema.get("required"));
+        let required = required.and_then(Value::as_array).into_iter().flatten();
+        let missing = required.filter_map(Value::as_str);
+        let missing = missing.filter(|key| !self.object.contains_key(*key));
+        self.missing = missing.map(str::to_owned).collect();
         let properties = schema.and_then(|schema| schema.get("properties"));
         let Some(properties) = properties.and_then(Value::as_object) else {
             return;
@@ -68,8 +79,13 @@ impl Given {
         Value::Object(self.object)
     }
 
-    /// After a failure: how to send what looks like a number, or other JSON, as that.
+    /// After a failure: how to give what is missing, or to send what looks like a number, or other JSON, as that.
     pub(super) fn hint(&self) -> Option<String> {
+        if !self.missing.is_empty() {
+            let words = self.missing.iter().map(|key| format!("{key}=…"));
+            let words: Vec<String> = words.take(ARGUMENTS_SHOWN_MAX).collect();
+            return Some(format!("add `{}`", words.join(" ")));
+        }
         let key = self.texts.iter().find(|key| {
             let text = self.object.get(*key).and_then(Value::as_str);
             let read = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -145,5 +161,9 @@ mod tests {
         assert_eq!(given.to_value(), expected);
         let hint = given.hint().unwrap();
         assert_eq!(hint, "`c=1` sends a text; `c:=1` sends JSON");
+        let schema =
+            json!({ "properties": {}, "required": ["c", "x", "y"], "additionalProperties": true });
+        given.meet("t", Some(&schema));
+        assert_eq!(given.hint().unwrap(), "add `x=… y=…`");
     }
 }

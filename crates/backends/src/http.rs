@@ -448,7 +448,7 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
 
 /// What one message says as the answer to a request.
 fn answer_of(message: &[u8], id: i64) -> Outcome {
-    match onecall_mcp::parse(message) {
+    match onecall_mcp::parse_of_server(message) {
         Ok(Incoming::Response {
             outcome: Err(error),
             ..

@@ -271,7 +271,7 @@ impl Link {
     }
 
     fn take_one(&self, text: &[u8]) {
-        match onecall_mcp::parse(text) {
+        match onecall_mcp::parse_of_server(text) {
             Ok(Incoming::Response {
                 id: Some(RequestId::Number(id)),
                 outcome,

@@ -5,7 +5,7 @@ use crate::fit;
 use crate::unread::Unread;
 use indexmap::IndexMap;
 use onecall_engine::failure::Category;
-use onecall_mcp::{CallResult, Era, Fields, RpcError, code, meta};
+use onecall_mcp::{CallResult, Era, Fields, RpcError, code, mend, meta};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -157,7 +157,15 @@ fn mend_meta(given: &str, server: &ServerInfo, text: &mut String) -> serde_json:
         text.push_str(given);
         return Ok(());
     }
-    let mut meta: IndexMap<Cow<'_, str>, &RawValue> = serde_json::from_str(given)?;
+    let mended;
+    let read = if let Ok(read) = serde_json::from_str(given) {
+        read
+    } else {
+        // Half a character in a key, which a map has no room for.
+        mended = mend(given);
+        serde_json::from_str(&mended)?
+    };
+    let mut meta: IndexMap<Cow<'_, str>, &RawValue> = read;
     meta.insert(Cow::Borrowed(meta::SERVER_INFO), &server.text);
     text.push_str(&serde_json::to_string(&meta)?);
     Ok(())

@@ -10,6 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::content::{content_map, sole_text, text_of};
 use crate::error::ShapeError;
+use crate::keys::settled;
+use crate::lenient::{mend, read_leniently};
 use crate::limits::INPUT_REQUESTS_MAX;
 use crate::message::present;
 use crate::task::Task;
@@ -53,10 +55,10 @@ pub struct InputRequired {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
-    #[serde(default)]
-    result_type: Option<Value>,
-    #[serde(default)]
-    is_error: Option<Value>,
+    #[serde(default, borrow)]
+    result_type: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    is_error: Option<&'a RawValue>,
     #[serde(default, borrow)]
     content: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "given")]
@@ -110,10 +112,37 @@ fn place(part: &RawValue, whole: &RawValue) -> Range<usize> {
     begin..begin + part.get().len()
 }
 
+/// What the envelope of a result tells.
+struct Told {
+    /// `None` where it does not say.
+    kind: Option<String>,
+    is_error: bool,
+    says: Says,
+}
+
+impl Told {
+    /// Fails where the fields cannot be told apart.
+    fn read(raw: &RawValue) -> serde_json::Result<Result<Self, ShapeError>> {
+        let envelope: Envelope<'_> = serde_json::from_str(raw.get())?;
+        if let Err(fault) = envelope.check() {
+            return Ok(Err(fault));
+        }
+        let kind = envelope.result_type.map(|kind| {
+            // What is no text is no kind that is known.
+            read_leniently(kind.get()).unwrap_or_default()
+        });
+        Ok(Ok(Self {
+            kind,
+            is_error: envelope.is_error.is_some_and(|own| own.get() == "true"),
+            says: envelope.says(raw),
+        }))
+    }
+}
+
 impl CallAnswer {
     /// Reads a result of `tools/call`. Absence of `resultType` means complete; an unknown one is
     /// an invalid answer.
-    pub fn from_raw(raw: Box<RawValue>) -> Result<Self, ShapeError> {
+    pub fn from_raw(mut raw: Box<RawValue>) -> Result<Self, ShapeError> {
         let no_object = || ShapeError::Wrong {
             what: "the result of a call".to_owned(),
             wanted: "an object",
@@ -122,22 +151,20 @@ impl CallAnswer {
         if !raw.get().starts_with('{') {
             return Err(no_object());
         }
-        let envelope: Envelope<'_> = serde_json::from_str(raw.get()).map_err(|_| no_object())?;
-        envelope.check()?;
-        match envelope
-            .result_type
-            .as_ref()
-            .map(|kind| kind.as_str().unwrap_or_default())
-        {
-            None | Some("complete") => {
-                let is_error = envelope.is_error == Some(Value::Bool(true));
-                let says = envelope.says(&raw);
-                Ok(Self::Complete(CallResult {
-                    raw: Arc::from(raw),
-                    is_error,
-                    says,
-                }))
-            }
+        let told = if let Ok(told) = Told::read(&raw) {
+            told?
+        } else {
+            // Half a character in a key, or a key that stands twice: the tool has acted all the same.
+            let readable = settled(&mend(raw.get())).into_owned();
+            raw = RawValue::from_string(readable).map_err(|_| no_object())?;
+            Told::read(&raw).map_err(|_| no_object())??
+        };
+        match told.kind.as_deref() {
+            None | Some("complete") => Ok(Self::Complete(CallResult {
+                raw: Arc::from(raw),
+                is_error: told.is_error,
+                says: told.says,
+            })),
             Some("input_required") => input_required(object(&raw)?).map(Self::InputRequired),
             Some("task") => Task::read(&raw).map(Self::Task),
             Some(other) => Err(ShapeError::UnknownResultType(other.to_owned())),
@@ -146,7 +173,7 @@ impl CallAnswer {
 }
 
 fn object(raw: &RawValue) -> Result<Map<String, Value>, ShapeError> {
-    serde_json::from_str(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
+    read_leniently(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
 }
 
 fn input_required(mut object: Map<String, Value>) -> Result<InputRequired, ShapeError> {
@@ -321,6 +348,30 @@ mod tests {
             CallAnswer::Complete(result) => result,
             other => panic!("not complete: {other:?}"),
         }
+    }
+
+    #[test]
+    fn a_tool_that_has_acted_is_heard_however_oddly_it_answers() {
+        for (text, kept) in [
+            (r#"{"content":[],"isError":1e999}"#, None),
+            (r#"{"content":[],"isError":"\ud800"}"#, None),
+            (
+                r#"{"content":[],"n":1e400,"\ud800":1}"#,
+                Some(r#"{"content":[],"n":1e400,"\ufffd":1}"#),
+            ),
+            (
+                r#"{"content":[1.10],"isError":true,"content":[1e400]}"#,
+                Some(r#"{"isError":true,"content":[1e400]}"#),
+            ),
+        ] {
+            let result = complete(text);
+            assert_eq!(result.raw().get(), kept.unwrap_or(text));
+            assert!(result.parse().is_ok(), "{text}");
+        }
+        assert!(complete(r#"{"isError":false,"content":[],"isError":true}"#).is_error());
+        let asks = r#"{"resultType":"input_required","requestState":"\ud800","inputRequests":{"q":{"max":1e400}}}"#;
+        let asks = CallAnswer::from_raw(raw(asks)).unwrap();
+        assert!(matches!(asks, CallAnswer::InputRequired(_)), "{asks:?}");
     }
 
     #[test]

@@ -87,10 +87,7 @@ impl RpcError {
             None => "the server gave no message".to_owned(),
         };
         Self {
-            code: value
-                .get("code")
-                .and_then(Value::as_i64)
-                .unwrap_or(code::INTERNAL),
+            code: value.get("code").and_then(whole).unwrap_or(code::INTERNAL),
             message,
             data: exact
                 .fields()
@@ -98,6 +95,12 @@ impl RpcError {
                 .and_then(|data| Exact::from_raw(data).ok()),
         }
     }
+}
+
+/// An integer, which may be written `-32000.0`.
+fn whole(number: &Value) -> Option<i64> {
+    let written = || number.to_string().strip_suffix(".0")?.parse().ok();
+    number.as_i64().or_else(written)
 }
 
 /// As it stands on the wire, `data` as it came.

@@ -7,12 +7,12 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::arguments::is_ambiguous;
 use crate::error::ShapeError;
 use crate::fields::{Fields, on_one_line};
-use crate::lenient::{mend, read_leniently};
+use crate::keys::settled;
+use crate::lenient::{long_numbers, mend, read_leniently};
 
-/// Cheap to clone. Two are equal that are written alike.
+/// Cheap to clone. Two are equal that say the same: some servers write the keys of an object in another order each time.
 #[derive(Clone)]
 pub struct Exact {
     /// On one line, without lone surrogates, and no key of an object twice: one entry must not make a list unreadable.
@@ -23,12 +23,10 @@ pub struct Exact {
 impl Exact {
     /// As it came. A number that no value can hold is read as the largest that one can.
     pub fn from_raw(raw: &RawValue) -> Result<Self, ShapeError> {
-        let text = mend(raw.get());
+        let mended = mend(raw.get());
+        let text = settled(&mended);
         let not_json = |error: serde_json::Error| ShapeError::NotJson(error.to_string());
         let value: Value = read_leniently(&text).map_err(not_json)?;
-        if is_ambiguous(&text) {
-            return Ok(Self::from(value));
-        }
         let text = RawValue::from_string(on_one_line(&text).into_owned()).map_err(not_json)?;
         Ok(Self {
             text: Arc::from(text),
@@ -89,7 +87,9 @@ impl From<Value> for Exact {
 
 impl PartialEq for Exact {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        let is_alike = || self.value == other.value;
+        let is_exact = || long_numbers(self.text()) == long_numbers(other.text());
+        self.text() == other.text() || is_alike() && is_exact()
     }
 }
 
@@ -97,7 +97,8 @@ impl Eq for Exact {}
 
 impl std::fmt::Debug for Exact {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.text())
+        // What others wrote is not logged.
+        write!(formatter, "{} bytes", self.text().len())
     }
 }
 
@@ -134,8 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn the_order_of_keys_makes_no_difference_and_every_digit_does() {
+        let one = exact(r#"{"a":1,"n":123456789012345678901234567890,"f":1.10}"#);
+        let same = r#"{"f":1.1,"n":123456789012345678901234567890,"a":1}"#;
+        assert_eq!(one, exact(same));
+        assert_ne!(one, exact(&same.replace("7890,", "7891,")));
+    }
+
+    #[test]
     fn what_readers_could_take_differently_is_written_anew() {
-        assert_eq!(exact(r#"{"a":1.10,"a":2}"#).text(), r#"{"a":2}"#);
+        let twice = exact(r#"{"a":1.10,"n":1e400,"a":2}"#);
+        assert_eq!(twice.text(), r#"{"n":1e400,"a":2}"#);
         assert_eq!(exact(r#"["\ud800",1.10]"#).text(), r#"["\ufffd",1.10]"#);
         assert_eq!(exact("[1.10,\n2]").text(), "[1.10, 2]");
     }

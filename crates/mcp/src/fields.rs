@@ -9,16 +9,19 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ShapeError;
-use crate::lenient::read_leniently;
+use crate::keys::settled;
+use crate::lenient::{read_leniently, read_unlooked};
 
-/// Fields in their order. Of a key that stands twice the last value counts.
+/// Fields in their order. Of a key that stands twice, at any depth, the last value counts.
 #[derive(Clone, Debug, Default)]
 pub struct Fields(IndexMap<String, Box<RawValue>>);
 
 impl Fields {
     /// `what` names the object in the fault of a text that is none.
     pub fn read(text: &str, what: &str) -> Result<Self, ShapeError> {
-        let read = text.starts_with('{').then(|| read_leniently(text).ok());
+        let read = text
+            .starts_with('{')
+            .then(|| read_unlooked(&settled(text)).ok());
         read.flatten().map(Self).ok_or_else(|| ShapeError::Wrong {
             what: what.to_owned(),
             wanted: "an object",
@@ -99,6 +102,9 @@ mod tests {
         assert_eq!(fields.to_text(), changed);
         assert_eq!(fields.string("new").as_deref(), Some("n"));
         assert_eq!(fields.string("a"), None);
+        let half = Fields::read(r#"{"\ud800":1e400,"a":{"b":1.10,"b":1e999}}"#, "it").unwrap();
+        let read = "{\"\u{fffd}\":1e400,\"a\":{\"b\":1e999}}";
+        assert_eq!(half.to_text(), read);
         let lines = Fields::read("{\"a\":[1,\r\n2]}", "it").unwrap();
         assert_eq!(lines.to_raw().get(), "{\"a\":[1,  2]}");
     }

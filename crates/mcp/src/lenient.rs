@@ -3,6 +3,7 @@
 //! range (`1e400`): it becomes the largest there is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
@@ -22,8 +23,16 @@ pub fn read_leniently<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> 
     })
 }
 
+/// Reads a JSON text whose values are not looked into: nothing but half a character in a key can stand in the way.
+pub(crate) fn read_unlooked<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).or_else(|error| match mend(text) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(mended) => serde_json::from_str(&mended),
+    })
+}
+
 /// A JSON text without escapes of lone surrogates.
-pub(crate) fn mend(text: &str) -> Cow<'_, str> {
+pub fn mend(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut copied = 0;
     let mut at = 0;
@@ -54,25 +63,13 @@ pub(crate) fn mend(text: &str) -> Cow<'_, str> {
 fn bounded(text: &str) -> Cow<'_, str> {
     let mut own = String::new();
     let mut copied = 0;
-    let mut rest = text.as_bytes();
-    while let [byte, behind @ ..] = rest {
-        let start = text.len() - rest.len();
-        rest = behind;
-        match byte {
-            b'"' => rest = behind_string(rest),
-            b'-' | b'0'..=b'9' => {
-                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-                let length = behind.iter().take_while(|byte| is_part(byte)).count();
-                rest = &behind[length..];
-                let end = start + 1 + length;
-                if text[start..end].parse().is_ok_and(f64::is_infinite) {
-                    own.push_str(&text[copied..start]);
-                    own.push_str(if *byte == b'-' { "-" } else { "" });
-                    own.push_str(LARGEST);
-                    copied = end;
-                }
-            }
-            _ => {}
+    for place in numbers(text) {
+        let number = &text[place.clone()];
+        if number.parse().is_ok_and(f64::is_infinite) {
+            own.push_str(&text[copied..place.start]);
+            own.push_str(if number.starts_with('-') { "-" } else { "" });
+            own.push_str(LARGEST);
+            copied = place.end;
         }
     }
     if copied == 0 {
@@ -80,6 +77,49 @@ fn bounded(text: &str) -> Cow<'_, str> {
     }
     own.push_str(&text[copied..]);
     Cow::Owned(own)
+}
+
+/// The numbers of a JSON text that no value holds to the last digit, as they are written, sorted.
+pub fn long_numbers(text: &str) -> Vec<&str> {
+    let is_long = |number: &&str| {
+        let is_whole = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+        let digits = mantissa.trim_start_matches(['-', '0', '.']);
+        let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+        let read: Option<f64> = number.parse().ok().filter(|read: &f64| read.is_finite());
+        let is_same =
+            || read.is_some_and(|read| serde_json::json!(read).to_string().as_str() == *number);
+        !is_whole && (read.is_none() || digits > DIGITS_SAFE && !is_same())
+    };
+    let mut long: Vec<&str> = numbers(text).map(|place| &text[place]).collect();
+    long.retain(is_long);
+    long.sort_unstable();
+    long
+}
+
+/// Decimal digits that every floating number keeps.
+const DIGITS_SAFE: usize = 15;
+
+/// Where the numbers of a JSON text stand.
+pub(crate) fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = text.as_bytes();
+    std::iter::from_fn(move || {
+        while let [byte, behind @ ..] = rest {
+            let start = text.len() - rest.len();
+            rest = behind;
+            match byte {
+                b'"' => rest = behind_string(rest),
+                b'-' | b'0'..=b'9' => {
+                    let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                    let length = behind.iter().take_while(|byte| is_part(byte)).count();
+                    rest = &behind[length..];
+                    return Some(start..start + 1 + length);
+                }
+                _ => {}
+            }
+        }
+        None
+    })
 }
 
 /// The largest number that a value can hold.
@@ -127,6 +167,19 @@ mod tests {
         assert_eq!(numbers, json!([f64::MAX, f64::MIN, 0.0, "\u{fffd} 1e400"]));
         let keys: Value = read_leniently(r#"{"\udfff": [1, "\ud800"]}"#).unwrap();
         assert_eq!(keys.to_string(), "{\"\u{fffd}\":[1,\"\u{fffd}\"]}");
+    }
+
+    #[test]
+    fn numbers_that_lose_digits_are_told() {
+        let text = r#"{"12345678901234567890123":[18446744073709551615,-5,0.30000000000000004,1.10,0.5e-7,
+            18446744073709551616,123456789012345.67890,1e400,-1e999]}"#;
+        let long = [
+            "-1e999",
+            "123456789012345.67890",
+            "18446744073709551616",
+            "1e400",
+        ];
+        assert_eq!(long_numbers(text), long);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod error;
 mod exact;
 mod fields;
 mod header;
+mod keys;
 mod lenient;
 pub mod limits;
 mod lines;
@@ -39,11 +40,11 @@ pub use fields::Fields;
 pub use header::{
     HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
 };
-pub use lenient::read_leniently;
+pub use lenient::{long_numbers, mend, read_leniently};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, batch, message_text, notification, parse, parse_call, request,
-    request_text, response, response_error, response_error_text,
+    Incoming, RequestId, batch, message_text, notification, parse, parse_call, parse_of_server,
+    request, request_text, response, response_error, response_error_text,
 };
 pub use page::ListPage;
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::{RpcError, ShapeError};
+use crate::lenient::read_leniently;
 use crate::limits::{BATCH_MAX, NESTING_MAX};
 use crate::method::TOOLS_CALL;
 
@@ -132,6 +133,15 @@ pub fn batch(text: &[u8]) -> Option<Result<Vec<&RawValue>, ShapeError>> {
 /// Reads one message. A batch is none; see [`batch`].
 pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
     read(text, params_of)
+}
+
+/// Reads one message of a server, whose parameters are read as far as they can be: a question that nobody could read
+/// would never be answered.
+pub fn parse_of_server(text: &[u8]) -> Result<Incoming, ShapeError> {
+    read(text, |_, raw| {
+        let text = raw.map_or("{}", RawValue::get);
+        read_leniently(text).map_err(|error| ShapeError::NotJson(error.to_string()))
+    })
 }
 
 /// The same, but the arguments of a `tools/call` are not read: they stand beside the message and not in its parameters.

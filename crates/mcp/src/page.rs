@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ShapeError;
 use crate::exact::Exact;
-use crate::lenient::read_leniently;
+use crate::lenient::{read_leniently, read_unlooked};
 use crate::limits::TOOLS_MAX;
 
 /// Entries in their order, each with the fault that keeps it from being read.
@@ -23,7 +23,7 @@ pub struct ListPage {
 impl ListPage {
     /// The entries stand under `key`.
     pub fn from_raw(raw: &RawValue, key: &'static str) -> Result<Self, ShapeError> {
-        let fields: BTreeMap<String, Box<RawValue>> = read_leniently(raw.get()).unwrap_or_default();
+        let fields: BTreeMap<String, Box<RawValue>> = read_unlooked(raw.get()).unwrap_or_default();
         let field = |key: &str| -> Option<Value> { read_leniently(fields.get(key)?.get()).ok() };
         let listed = fields.get(key);
         let listed = listed.and_then(|listed| serde_json::from_str(listed.get()).ok());

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::{RpcError, ShapeError};
+use crate::lenient::read_leniently;
 use crate::limits::INPUT_REQUESTS_MAX;
 
 /// The name of the extension, as it is declared.
@@ -43,10 +44,14 @@ pub struct Task {
 struct Fields<'a> {
     task_id: Option<String>,
     status: Option<String>,
-    poll_interval_ms: Option<f64>,
-    poll_interval: Option<f64>,
-    status_message: Option<String>,
-    input_requests: Option<Map<String, Value>>,
+    #[serde(borrow)]
+    poll_interval_ms: Option<&'a RawValue>,
+    #[serde(borrow)]
+    poll_interval: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status_message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_requests: Option<&'a RawValue>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -77,7 +82,12 @@ impl Task {
             Some("cancelled") => TaskStatus::Cancelled,
             _ => return Err(wrong("`status` of a task", "one that is known")),
         };
-        let requests = fields.input_requests.unwrap_or_default();
+        let requests: Map<String, Value> = match fields.input_requests {
+            None => Map::new(),
+            Some(requests) => {
+                read_leniently(requests.get()).map_err(|_| wrong("`inputRequests`", "an object"))?
+            }
+        };
         if requests.len() > INPUT_REQUESTS_MAX {
             return Err(ShapeError::TooMany {
                 what: "input requests",
@@ -85,6 +95,7 @@ impl Task {
             });
         }
         let poll = fields.poll_interval_ms.or(fields.poll_interval);
+        let poll: Option<f64> = poll.and_then(|millis| read_leniently(millis.get()).ok());
         Ok(Self {
             id: fields
                 .task_id
@@ -92,7 +103,9 @@ impl Task {
                 .ok_or_else(|| wrong("`taskId`", "a string"))?,
             status,
             poll: poll.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()),
-            message: fields.status_message,
+            message: fields
+                .status_message
+                .and_then(|message| read_leniently(message.get()).ok()),
             requests,
             result: fields.result.map(ToOwned::to_owned),
             error: fields.error.map(RpcError::from_raw),
@@ -136,6 +149,18 @@ mod tests {
             raw(r#"{"task":{"taskId":"t2","status":"working","pollInterval":5,"ttl":60000}}"#);
         let task = Task::read_created(&legacy).unwrap();
         assert_eq!((task.id.as_str(), task.status), ("t2", TaskStatus::Working));
+    }
+
+    #[test]
+    fn a_task_is_read_as_far_as_it_can_be() {
+        let odd = r#"{"taskId":"t","status":"completed","pollInterval":1e999,"statusMessage":"\ud800","inputRequests":{"q":{"n":1e999}},"result":{"n":1e999}}"#;
+        let task = Task::read(&raw(odd)).unwrap();
+        assert_eq!(
+            (task.poll, task.message.as_deref()),
+            (None, Some("\u{fffd}"))
+        );
+        assert_eq!(task.requests.len(), 1);
+        assert_eq!(task.result.unwrap().get(), r#"{"n":1e999}"#);
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub(crate) async fn refused(response: Response<Streaming>) -> RequestError {
         Ok(bytes) => bytes,
         Err(error) => return error,
     };
-    match onecall_mcp::parse(&bytes) {
+    match onecall_mcp::parse_of_server(&bytes) {
         Ok(Incoming::Response {
             outcome: Err(error),
             ..

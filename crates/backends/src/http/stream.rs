@@ -82,7 +82,7 @@ impl Events {
     }
 
     fn read(&mut self, text: &[u8]) -> Result<Option<Incoming>, RequestError> {
-        match onecall_mcp::parse(text) {
+        match onecall_mcp::parse_of_server(text) {
             Ok(message) => Ok(Some(message)),
             Err(fault) => self.pass_over(text, fault).map(|()| None),
         }

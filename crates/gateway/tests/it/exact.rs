@@ -134,6 +134,23 @@ async fn what_a_backend_says_of_its_error_arrives_as_it_was_written() {
 }
 
 #[tokio::test]
+async fn odd_keys_leave_the_rest_as_it_was_written() {
+    let half = format!(r#""_meta":{{"\ud800":{ODD},"mine":1}}"#);
+    let data = format!(r#""data":{ODD}"#);
+    let twice = format!(r#"error {{"code":-32000,"message":"m","message":"n",{data}}}"#);
+    let answers = [
+        ("tools/list", r#"{"tools":[{"name":"t"}]}"#.to_owned()),
+        ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#.to_owned()),
+        ("tools/call", format!(r#"{{"content":[],{half}}}"#)),
+        ("prompts/get", twice),
+    ];
+    let value = format!(":{ODD},\"mine\":1");
+    check(&answers, "tools/call", json!({ "name": "t" }), &[&value]).await;
+    let wanted = ["\"n\"", &data];
+    check(&answers, "prompts/get", json!({ "name": "p" }), &wanted).await;
+}
+
+#[tokio::test]
 async fn tools_are_listed_as_they_were_written() {
     let tool = format!(
         r#"{{"zeta":{ODD},"name":"t","inputSchema":{{"type":"object","properties":{{"n":{{"maximum":123456789012345678901234567890}}}},"x":{ODD}}},"annotations":{{"readOnlyHint":true,"v":1.10}},"_meta":{ODD},"icons":[{{"src":"data:x","size":1e400}}]}}"#

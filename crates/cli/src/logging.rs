@@ -28,9 +28,9 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
     match cli.log {
         LogFormat::Text => {
             let builder = builder.with_ansi(print::Style::of_stderr().color);
-            builder.finish().with(Departures).init();
+            builder.finish().with(Unsaid).init();
         }
-        LogFormat::Json => builder.json().finish().with(Departures).init(),
+        LogFormat::Json => builder.json().finish().with(Unsaid).init(),
     }
     Ok(())
 }
@@ -55,42 +55,45 @@ fn filter(level: Option<&str>, is_server: bool) -> String {
     }
 }
 
-/// How `rmcp` says that nobody was left to take an answer.
-const DEPARTURES: [&str; 2] = [
+/// How `rmcp` says that nobody was left to take an answer, and that one is an error, with all that a backend wrote in it.
+const LEFT_OUT: [&str; 3] = [
     "failed to send pending response during drain",
     "fail to response message",
+    "response error",
 ];
 
-/// Leaves out what `rmcp` calls an error and is none: a client went away before its answer, as every listener does.
-struct Departures;
+/// Leaves out what `rmcp` calls an error and is none: a client went away before its answer, as every listener does. Also
+/// what it logs of answers, at whatever level: they are not logged.
+struct Unsaid;
 
-impl<S: Subscriber> Layer<S> for Departures {
+impl<S: Subscriber> Layer<S> for Unsaid {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
         if event.metadata().target() != "rmcp::service" {
             return true;
         }
-        let mut found = Departure(false);
+        let mut found = Unsays(false);
         event.record(&mut found);
         !found.0
     }
 }
 
-/// Whether an event tells of an answer that nobody was left to take.
-struct Departure(bool);
+/// Whether an event is to be left out.
+struct Unsays(bool);
 
-impl Visit for Departure {
+impl Visit for Unsays {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let is_it = || DEPARTURES.contains(&format!("{value:?}").as_str());
+        let is_it = || LEFT_OUT.contains(&format!("{value:?}").as_str());
         self.0 |= field.name() == "message" && is_it();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::filter;
+    use super::{Unsaid, filter};
     use std::io::Write;
     use std::sync::{Arc, Mutex};
     use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
@@ -113,9 +116,11 @@ mod tests {
             .with_env_filter(EnvFilter::try_new(filter(level, true)).unwrap())
             .with_ansi(false)
             .with_writer(move || writer.clone())
-            .finish();
+            .finish()
+            .with(Unsaid);
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(target: "rmcp::transport", "a client went");
+            tracing::warn!(target: "rmcp::service", error = "secret", "response error");
             tracing::error!(target: "rmcp::service", "it broke");
             tracing::warn!(target: "onecall_backends::slot", "a backend is down");
         });
@@ -132,5 +137,8 @@ mod tests {
             "{usual}"
         );
         assert!(logged(Some("warn")).contains("a client went"));
+        for level in ["warn", "debug", "rmcp=trace"] {
+            assert!(!logged(Some(level)).contains("secret"), "{level}");
+        }
     }
 }

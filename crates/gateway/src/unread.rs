@@ -10,13 +10,15 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use hyper::body::{Frame, SizeHint};
 use memchr::memmem::Finder;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The form in which unread results go through one face. Its name is random, so that nothing which a client or a
-/// backend sends can be taken for one.
+/// backend sends is taken for one. Whoever learned it could have a JSON value of his own put where he could have sent
+/// that value as well, and no more: what is put in place must be one.
 #[derive(Clone, Debug)]
 pub(crate) struct Unread(Arc<Form>);
 
@@ -50,6 +52,7 @@ impl Unread {
         let behind = &message[begin + opening.needle().len()..];
         let mut strings = serde_json::Deserializer::from_slice(behind).into_iter::<String>();
         let text = strings.next()?.ok()?;
+        serde_json::from_str::<IgnoredAny>(&text).ok()?;
         // The text and the brace behind it.
         let end = message.len() - behind.len() + strings.byte_offset() + 1;
         let mut shown = Vec::with_capacity(message.len());
@@ -139,6 +142,15 @@ mod tests {
             shown,
             format!("data: {{\"id\":1,\"result\":{expected},\"z\":2}}\nid: 0\n\n")
         );
+    }
+
+    #[test]
+    fn what_would_break_out_of_its_place_stays_as_it_is() {
+        let unread = Unread::new();
+        for forged in ["1},\"isError\":false,\"x\":{\"y\":0", "", "{", "1 2", "1,2"] {
+            let message = json!({ "result": { "v": unread.hide(forged.to_owned()) } }).to_string();
+            assert_eq!(unread.show(message.as_bytes()), None, "{forged}");
+        }
     }
 
     #[test]

@@ -4,12 +4,16 @@
 use crate::merge;
 use crate::notices;
 use crate::runtime::Runtime;
+use indexmap::IndexMap;
 use onecall_backends::{BackendName, BackendState, ToolLists};
 use onecall_config::settings::Server;
-use onecall_mcp::{Tool, ToolPage};
+use onecall_mcp::{Exact, Tool, ToolPage, long_numbers};
 use onecall_source::Diagnostics;
 use onecall_workflow::catalog::Catalog;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +33,23 @@ pub enum ReadToolsError {
     List { backend: String, reason: String },
 }
 
+/// A tool as it is written: to be read by people where nothing is lost by that.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Saved<'a> {
+    Value(&'a Map<String, Value>),
+    Text(&'a Exact),
+}
+
+impl<'a> Saved<'a> {
+    fn of(tool: &'a Tool) -> Self {
+        if long_numbers(tool.exact().text()).is_empty() {
+            return Self::Value(tool.object());
+        }
+        Self::Text(tool.exact())
+    }
+}
+
 impl SavedTools {
     /// Asks every backend of a runtime.
     pub async fn of(runtime: &Runtime, patience: Duration) -> Self {
@@ -39,16 +60,18 @@ impl SavedTools {
     }
 
     pub fn parse(text: &str) -> Result<Self, ReadToolsError> {
-        let Value::Object(backends) = serde_json::from_str(text)? else {
+        if !text.trim_start().starts_with('{') {
+            serde_json::from_str::<IgnoredAny>(text)?;
             return Err(ReadToolsError::Shape);
-        };
+        }
+        let backends: IndexMap<String, Box<RawValue>> = serde_json::from_str(text)?;
         let mut lists = Vec::with_capacity(backends.len());
         for (name, list) in backends {
             let failed = |reason: String| ReadToolsError::List {
                 backend: name.clone(),
                 reason,
             };
-            let page = ToolPage::from_value(list).map_err(|error| failed(error.to_string()))?;
+            let page = ToolPage::from_raw(&list).map_err(|error| failed(error.to_string()))?;
             if let Some(refused) = page.refused.first() {
                 return Err(failed(refused.to_string()));
             }
@@ -58,17 +81,13 @@ impl SavedTools {
     }
 
     pub fn to_text(&self) -> String {
-        let backends: Map<String, Value> = self
-            .lists
-            .iter()
-            .map(|(backend, tools)| {
-                let tools: Vec<Value> = tools.iter().map(Tool::to_value).collect();
-                (backend.as_str().to_owned(), json!({ "tools": tools }))
-            })
-            .collect();
-        let mut text = format!("{:#}", Value::Object(backends));
-        text.push('\n');
-        text
+        let lists = self.lists.iter().map(|(backend, tools)| {
+            let tools: Vec<Saved<'_>> = tools.iter().map(Saved::of).collect();
+            (backend.as_str(), IndexMap::from([("tools", tools)]))
+        });
+        let backends: IndexMap<&str, _> = lists.collect();
+        let text = serde_json::to_string_pretty(&backends).expect("tools are JSON");
+        text + "\n"
     }
 
     pub fn count(&self) -> usize {
@@ -107,5 +126,31 @@ impl SavedTools {
         let notices = notices.iter();
         let odd = notices.map(|notice| notices::diagnostic(notice, server, &lists));
         (catalog, odd.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_read_again_to_the_last_digit() {
+        let text = r#"{ "b": { "tools": [
+            {"name":"long","n":123456789012345678901234567890,"e":1e400}, {"name":"short","n":1}] } }"#;
+        let saved = SavedTools::parse(text).unwrap();
+        let written = saved.to_text();
+        assert!(
+            written.contains(r#"{"name":"long","n":123456789012345678901234567890,"e":1e400}"#)
+        );
+        assert!(written.contains("\"name\": \"short\","), "{written}");
+        assert_eq!(SavedTools::parse(&written).unwrap().lists, saved.lists);
+        for (text, told) in [
+            ("[]", "must be an object"),
+            ("{", "not JSON"),
+            ("", "not JSON"),
+        ] {
+            let error = SavedTools::parse(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{text}: {error}");
+        }
     }
 }

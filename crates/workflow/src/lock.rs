@@ -5,6 +5,7 @@ use crate::catalog::{Catalog, CatalogTool, Resolution};
 use crate::limits::{LOCK_LINES_MAX, LOCK_SHOWN_CHARS_MAX};
 use crate::stored::hash_text;
 use crate::workflow::Workflow;
+use onecall_mcp::long_numbers;
 use onecall_source::{Diagnostic, Diagnostics, codes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -190,8 +191,17 @@ impl Locked {
         let field = |key: &str| Some((key.to_owned(), sorted(own.object().get(key)?)));
         let definition: Map<String, Value> = FIELDS.into_iter().filter_map(field).collect();
         let definition = Value::Object(definition);
+        let mut text = definition.to_string();
+        // A value does not hold these to the last digit.
+        let fields = own.exact().fields();
+        for field in FIELDS.into_iter().filter_map(|key| fields.get(key)) {
+            for number in long_numbers(field.get()) {
+                text.push('\n');
+                text.push_str(number);
+            }
+        }
         Self {
-            hash: format!("sha256-128:{}", hash_text(&definition.to_string())),
+            hash: format!("sha256-128:{}", hash_text(&text)),
             definition,
         }
     }
@@ -208,7 +218,9 @@ impl Locked {
             &mut lines,
         );
         if lines.is_empty() {
-            lines.push("the lock file was edited".to_owned());
+            let reason =
+                "a number changed beyond the digits that are kept, or the lock file was edited";
+            lines.push(reason.to_owned());
         }
         if lines.len() > LOCK_LINES_MAX {
             let rest = lines.len() - LOCK_LINES_MAX;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::catalog::Knowledge;
 use crate::name::{BackendName, ToolName};
-use onecall_mcp::Tool;
+use onecall_mcp::{Exact, Tool};
 use serde_json::json;
 
 fn catalog(tool: Value) -> Catalog {
@@ -44,6 +44,29 @@ fn the_order_of_keys_and_what_is_not_locked_do_not_count() {
     other["_meta"] = json!({});
     assert_eq!(one, locked(other));
     assert_eq!(Lock::parse(&one.to_text()).unwrap(), one);
+}
+
+#[test]
+fn digits_that_no_value_holds_count() {
+    let locked = |number: &str| {
+        let tool = format!(r#"{{"name":"get","inputSchema":{{"maximum":{number}}}}}"#);
+        let raw = serde_json::value::RawValue::from_string(tool).unwrap();
+        let tool = Tool::from_exact(Exact::from_raw(&raw).unwrap()).unwrap();
+        let mut catalog = catalog(get("d", &json!({})));
+        catalog.tools[0].tool = tool;
+        Locked::of(&catalog.tools[0])
+    };
+    let long = "123456789012345678901234567890";
+    assert_eq!(locked(long).differs(&locked(long)), None);
+    for other in [
+        "123456789012345678901234567891",
+        "1.2345678901234568e29",
+        "123456789012345678901234567890.5",
+    ] {
+        let lines = locked(long).differs(&locked(other)).unwrap();
+        assert!(lines[0].starts_with("a number changed"), "{lines:?}");
+    }
+    assert!(locked("1e400").differs(&locked("9e999")).is_some());
 }
 
 #[test]

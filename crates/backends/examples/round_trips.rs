@@ -30,12 +30,13 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Calls of one round, and rounds of each kind by turns; the round with the least CPU counts.
-const CALLS: usize = 4_000;
-const ROUNDS: usize = 7;
+/// Calls of one round, and rounds of each kind by turns. The machine is faster in one second than in the next, so a round
+/// is held against those beside it, and the median of that counts.
+const CALLS: usize = 2_048;
+const ROUNDS: usize = 15;
 
 const LEGEND: &str = "
-to socket, to hyper: CPU of a call as a multiple of that bare loop's, in the same run
+to socket, to hyper: CPU of a call as a multiple of that bare loop's in the round beside it; the median of all rounds
 bare socket: a prepared head and the body written into a TCP stream, the answer's `content-length` looked for, its body
              parsed; HTTP for this one server only. The goal of at most 1.25 over HTTP is judged by this one.
 bare hyper:  the same work through the HTTP library that our client uses, one connection a worker, driven by the worker
@@ -141,18 +142,13 @@ async fn compare(only: Option<&str>) {
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
         let url = lines.next_line().await.unwrap().unwrap();
         for in_flight in [1, 16, 64] {
-            let mut best = vec![None; kinds.len()];
+            let mut rounds = vec![Vec::with_capacity(ROUNDS); kinds.len()];
             for _ in 0..ROUNDS {
-                for (kind, best) in kinds.iter().zip(&mut best) {
-                    let spent = round(*kind, &url, place, in_flight).await;
-                    let is_better = best.is_none_or(|best: Spent| spent.cpu_us < best.cpu_us);
-                    if is_better {
-                        *best = Some(spent);
-                    }
+                for (kind, rounds) in kinds.iter().zip(&mut rounds) {
+                    rounds.push(round(*kind, &url, place, in_flight).await);
                 }
             }
-            let best: Vec<Spent> = best.into_iter().flatten().collect();
-            report(&kinds, &best, place, in_flight);
+            report(&kinds, &rounds, place, in_flight);
         }
         server.kill().await.unwrap();
     }
@@ -323,24 +319,32 @@ async fn measured<W: Future>(in_flight: usize, workers: impl Iterator<Item = W>)
     }
 }
 
-fn report(kinds: &[Kind], best: &[Spent], place: Place, in_flight: usize) {
-    for (kind, spent) in kinds.iter().zip(best) {
+fn report(kinds: &[Kind], rounds: &[Vec<Spent>], place: Place, in_flight: usize) {
+    for (kind, own) in kinds.iter().zip(rounds) {
         let ratio = |bare: Kind| {
             let at = kinds.iter().position(|kind| *kind == bare);
             at.map_or_else(String::new, |at| {
-                format!("{:.2}", spent.cpu_us / best[at].cpu_us)
+                let beside = own.iter().zip(&rounds[at]);
+                let ratio = median(beside.map(|(own, bare)| own.cpu_us / bare.cpu_us));
+                format!("{ratio:.2}")
             })
         };
         println!(
             "{:<12}{:>6}{in_flight:>10}{:>12.0}{:>14.1}{:>11}{:>11}",
             kind.name(),
             place.cores(),
-            spent.calls_per_second,
-            spent.cpu_us,
+            median(own.iter().map(|spent| spent.calls_per_second)),
+            median(own.iter().map(|spent| spent.cpu_us)),
             ratio(Kind::BareSocket),
             ratio(Kind::BareHyper)
         );
     }
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 /// User and system time of this process.

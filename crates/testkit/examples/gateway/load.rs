@@ -106,23 +106,44 @@ impl Watched {
         first: (&Target, &Call),
         second: (&Target, &Call),
         shape: Shape,
-    ) -> Result<(Took, Took), Failed> {
-        let (mut one, mut other) = (Took::default(), Took::default());
-        let warm = Shape {
-            calls: shape.calls / 10,
-            ..shape
-        };
-        self.load(first.0, first.1, warm).await?;
-        self.load(second.0, second.1, warm).await?;
-        for _ in 0..ROUNDS {
-            one.add(self.load(first.0, first.1, shape).await?);
-            other.add(self.load(second.0, second.1, shape).await?);
+    ) -> Result<Compared, Failed> {
+        let mut compared = Compared::default();
+        for number in 0..=ROUNDS {
+            let one = self.load(first.0, first.1, shape).await?;
+            let other = self.load(second.0, second.1, shape).await?;
+            // The first round warms both up.
+            if number > 0 {
+                compared.rounds.push((one.p50(), other.p50()));
+                compared.one.add(one);
+                compared.other.add(other);
+            }
         }
-        Ok((one, other))
+        Ok(compared)
     }
 }
 
-const ROUNDS: usize = 3;
+/// Two targets side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    pub(crate) one: Took,
+    pub(crate) other: Took,
+    /// The median of each round.
+    rounds: Vec<(Duration, Duration)>,
+}
+
+impl Compared {
+    /// How much longer a call of the other takes, in ms: the median of all rounds, since the machine is faster in one
+    /// second than in the next.
+    pub(crate) fn added_ms(&self) -> f64 {
+        let added =
+            |(one, other): &(Duration, Duration)| (other.as_secs_f64() - one.as_secs_f64()) * 1e3;
+        let mut added: Vec<f64> = self.rounds.iter().map(added).collect();
+        added.sort_unstable_by(f64::total_cmp);
+        added.get(added.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+const ROUNDS: usize = 15;
 
 enum Client {
     Http(Http),

@@ -23,7 +23,7 @@ type Failed = Box<dyn Error + Send + Sync>;
 type Done = Result<(), Failed>;
 
 /// All of it must be over by then.
-const TIME_MAX: Duration = Duration::from_secs(200);
+const TIME_MAX: Duration = Duration::from_mins(5);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

@@ -3,14 +3,17 @@
 use crate::{Done, Failed};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Stays on the first core that is allowed, and says which were.
-pub(crate) fn stay_on_one() -> Result<CpuSet, Failed> {
-    let allowed = sched_getaffinity(None)?;
-    let first = (0..CpuSet::MAX_CPU).find(|core| allowed.is_set(*core));
+pub(crate) fn allowed() -> Result<CpuSet, Failed> {
+    Ok(sched_getaffinity(None)?)
+}
+
+/// One of these alone, by its number among them.
+pub(crate) fn only(cores: &CpuSet, number: usize) -> Option<CpuSet> {
+    let mut own = (0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core));
+    let core = own.nth(number)?;
     let mut one = CpuSet::new();
-    one.set(first.ok_or("no core is allowed")?);
-    stay_on(&one)?;
-    Ok(allowed)
+    one.set(core);
+    Some(one)
 }
 
 pub(crate) fn stay_on(cores: &CpuSet) -> Done {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use hyper::body::{Frame, SizeHint};
 use memchr::memmem::Finder;
+use onecall_mcp::on_one_line;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::pin::Pin;
@@ -57,15 +58,7 @@ impl Unread {
         let end = message.len() - behind.len() + strings.byte_offset() + 1;
         let mut shown = Vec::with_capacity(message.len());
         shown.extend_from_slice(&message[..begin]);
-        // Line breaks stand only between the parts of a JSON text, and would end a line of a stream.
-        let on_one_line = |byte| {
-            if matches!(byte, b'\n' | b'\r') {
-                b' '
-            } else {
-                byte
-            }
-        };
-        shown.extend(text.bytes().map(on_one_line));
+        shown.extend_from_slice(on_one_line(&text).as_bytes());
         shown.extend_from_slice(message.get(end..)?);
         Some(shown)
     }

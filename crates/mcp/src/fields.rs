@@ -63,8 +63,7 @@ impl Fields {
         serde_json::to_string(&self.0).expect("fields are JSON")
     }
 
-    /// The object on one line: line breaks stand only between the parts of a JSON text, and would end a line of a
-    /// stream.
+    /// The object on one line.
     pub fn to_raw(&self) -> Box<RawValue> {
         let text = self.to_text();
         let text = match on_one_line(&text) {
@@ -75,8 +74,8 @@ impl Fields {
     }
 }
 
-/// A JSON text without line breaks, which in JSON stand only between the parts of a text.
-pub(crate) fn on_one_line(text: &str) -> Cow<'_, str> {
+/// A JSON text without line breaks, which in JSON stand only between the parts of a text, and would end a line of a stream.
+pub fn on_one_line(text: &str) -> Cow<'_, str> {
     match memchr::memchr2(b'\n', b'\r', text.as_bytes()) {
         None => Cow::Borrowed(text),
         Some(_) => Cow::Owned(text.replace(['\n', '\r'], " ")),

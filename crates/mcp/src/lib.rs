@@ -36,7 +36,7 @@ pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use exact::Exact;
-pub use fields::Fields;
+pub use fields::{Fields, on_one_line};
 pub use header::{
     HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
 };

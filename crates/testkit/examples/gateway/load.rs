@@ -137,10 +137,15 @@ impl Compared {
     pub(crate) fn added_ms(&self) -> f64 {
         let added =
             |(one, other): &(Duration, Duration)| (other.as_secs_f64() - one.as_secs_f64()) * 1e3;
-        let mut added: Vec<f64> = self.rounds.iter().map(added).collect();
-        added.sort_unstable_by(f64::total_cmp);
-        added.get(added.len() / 2).copied().unwrap_or_default()
+        median(self.rounds.iter().map(added))
     }
+}
+
+/// Of nothing it is 0.
+pub(crate) fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or_default()
 }
 
 const ROUNDS: usize = 15;

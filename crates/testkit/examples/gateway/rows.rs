@@ -1,7 +1,7 @@
 //! The rows of the table, each measured beside the bare work in the same run.
 
 use crate::client::{Call, Http, Lines};
-use crate::load::{Compared, Shape, Took, Watched};
+use crate::load::{Compared, Shape, Took, Watched, median};
 use crate::process::Program;
 use crate::table::{Table, cpu};
 use crate::{Done, Failed};
@@ -109,9 +109,7 @@ pub(crate) async fn each(table: &mut Table, watched: &Watched) -> Done {
             walls.push(ms(one.wall));
             took.add(other);
         }
-        ratios.sort_unstable_by(f64::total_cmp);
-        walls.sort_unstable_by(f64::total_cmp);
-        let (ratio, alone) = (ratios[EACH_ROUNDS / 2], walls[EACH_ROUNDS / 2]);
+        let (ratio, alone) = (median(ratios.into_iter()), median(walls.into_iter()));
         let beside = format!(
             "p50 {:.0} / {alone:.0} ms; {} an item",
             ms(took.p50()),

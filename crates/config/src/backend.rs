@@ -1,8 +1,8 @@
 //! A backend as every kind of file writes it: a command, or a URL.
 
-use crate::keys;
 use crate::settings::{Backend, Health, Session, Transport};
 use crate::substitute::{Environment, substitute};
+use crate::{headers, keys, url};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::name::BackendName;
@@ -35,9 +35,10 @@ impl Reader<'_> {
         let more = fields.string_sequence("args", diagnostics);
         let env = self.pairs(fields, "env", diagnostics);
         let cwd = fields.optional_string("cwd", diagnostics);
-        let headers = self.pairs(fields, "headers", diagnostics);
+        let headers = self.headers(fields, diagnostics);
         match (command, url) {
             (Some((command, mut args)), None) => {
+                warn_of_others(fields, "command", &["headers"], diagnostics);
                 if let Some(kind) = kind.filter(|kind| kind.value != "stdio") {
                     diagnostics.push(transport_unfit(&kind.place, "a command speaks `stdio`"));
                 }
@@ -52,12 +53,13 @@ impl Reader<'_> {
                 })
             }
             (None, Some(url)) => {
+                warn_of_others(fields, "url", &["args", "env", "cwd"], diagnostics);
                 let before = diagnostics.error_count();
                 let text = substitute(url, self.environment, diagnostics);
                 // What a variable that is not set would have given is not known.
                 let known = diagnostics.error_count() == before;
-                if known && !text.starts_with("http://") && !text.starts_with("https://") {
-                    diagnostics.push(not_http(url));
+                if known {
+                    diagnostics.extend(url_fault(url, &text));
                 }
                 match kind.as_ref().map(|kind| kind.value) {
                     Some("sse") => Some(Transport::Sse { url: text, headers }),
@@ -128,6 +130,23 @@ impl Reader<'_> {
             }
         }
         pairs
+    }
+
+    fn headers(
+        &self,
+        fields: &mut Fields<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        for Entry { key: name, value } in fields.mapping("headers", diagnostics) {
+            headers::check_name(name, diagnostics);
+            if let Some(text) = value.expect_string(name, diagnostics) {
+                let value = substitute(text, self.environment, diagnostics);
+                headers::check_value(text, &value, diagnostics);
+                headers.push((name.to_string(), value));
+            }
+        }
+        headers
     }
 
     /// A path relative to the file it stands in.
@@ -234,13 +253,54 @@ pub(crate) fn transport_unfit(place: &Place, why: &str) -> Diagnostic {
     .help("remove it, or change how the backend is reached")
 }
 
-fn not_http(url: &Text) -> Diagnostic {
-    Diagnostic::error(
-        codes::BACKEND_TRANSPORT,
-        "the URL of a backend must start with `http://` or `https://`",
-    )
-    .label(url.place(), "not such a URL")
-    .help("write the whole URL of the server's MCP endpoint")
+/// `stated` is what was written with its variables replaced.
+fn url_fault(written: &Text, stated: &str) -> Option<Diagnostic> {
+    let (message, help) = if !url::is_http(stated) {
+        (
+            "the URL of a backend must start with `http://` or `https://`, and name a host",
+            "write the whole URL of the server's MCP endpoint",
+        )
+    } else if url::has_credentials(stated) {
+        (
+            "the URL of a backend holds no credentials",
+            "write them into `headers`, such as `Authorization: Basic …`, or into `auth`",
+        )
+    } else {
+        return None;
+    };
+    let fault = Diagnostic::error(codes::BACKEND_TRANSPORT, message)
+        .label(written.place(), "not such a URL")
+        .help(help);
+    Some(fault)
+}
+
+/// Keys that go with the other way of reaching a backend. Editors write some of them empty.
+fn warn_of_others(
+    fields: &mut Fields<'_>,
+    way: &str,
+    keys: &[&'static str],
+    diagnostics: &mut Diagnostics,
+) {
+    let other = if way == "url" { "command" } else { "url" };
+    for key in keys {
+        let Some(entry) = fields.entry(key) else {
+            continue;
+        };
+        let is_empty = match &entry.value.kind {
+            NodeKind::Mapping(entries) => entries.is_empty(),
+            NodeKind::Sequence(items) => items.is_empty(),
+            _ => entry.value.is_null(),
+        };
+        if is_empty {
+            continue;
+        }
+        let message = format!("`{key}` goes with a `{other}`, and this backend has a `{way}`");
+        diagnostics.push(
+            Diagnostic::warning(codes::BACKEND_TRANSPORT, message)
+                .label(entry.key.place(), "acts on nothing")
+                .help("remove it, or change how the backend is reached"),
+        );
+    }
 }
 
 fn two_ways(url: &Text) -> Diagnostic {

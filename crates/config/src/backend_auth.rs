@@ -2,6 +2,7 @@
 //! authentication there are is refused by name.
 
 use crate::backend::{Reader, transport_unfit};
+use crate::headers;
 use crate::settings::{Backend, Subject, TokenServer, Transport};
 use crate::substitute::substitute;
 use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
@@ -28,10 +29,12 @@ impl Reader<'_> {
         };
         match kind.map(|kind| kind.value) {
             Some("bearer") => {
-                let token = self.secret(&mut fields, "token", diagnostics);
-                if token.is_none() {
-                    fields.required("token", diagnostics);
-                }
+                let written = fields.required_string("token", diagnostics);
+                let token = written.map(|written| {
+                    let token = substitute(written, self.environment, diagnostics);
+                    headers::check_value(written, &token, diagnostics);
+                    token
+                });
                 let bearer = token.map(|token| format!("Bearer {token}"));
                 headers.extend(bearer.map(|bearer| ("Authorization".to_owned(), bearer)));
             }
@@ -51,10 +54,16 @@ impl Reader<'_> {
         fields: &mut Fields<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Option<TokenServer> {
-        let url = self.secret(fields, "token_url", diagnostics);
-        if url.is_none() {
-            fields.required("token_url", diagnostics);
-        }
+        let url = fields.required_string("token_url", diagnostics);
+        let url = url.map(|written| {
+            let before = diagnostics.error_count();
+            let url = substitute(written, self.environment, diagnostics);
+            // What a variable that is not set would have given is not known.
+            if diagnostics.error_count() == before {
+                headers::check_token_url(written, &url, diagnostics);
+            }
+            url
+        });
         let client_id = self.secret(fields, "client_id", diagnostics);
         if client_id.is_none() {
             fields.required("client_id", diagnostics);

@@ -7,6 +7,7 @@ mod access;
 mod backend;
 mod backend_auth;
 pub mod environment;
+mod headers;
 pub mod key_table;
 mod keys;
 mod limits;
@@ -25,6 +26,7 @@ mod substitute;
 mod suite;
 mod taken;
 mod toolhive;
+mod url;
 mod workloads;
 
 pub use onecall_dialects::dialect::CONFIGURATIONS;

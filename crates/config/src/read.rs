@@ -2,6 +2,7 @@
 
 use crate::access;
 use crate::backend::Reader;
+use crate::headers;
 use crate::mcp_servers;
 use crate::onecall::{self, Onecall};
 use crate::prefix;
@@ -456,6 +457,7 @@ impl Merged {
             check_backends(&server.backends, diagnostics);
             check_exchanges(server, diagnostics);
             prefix::check_backends(server, diagnostics);
+            headers::check_backends(&server.backends, diagnostics);
             if self.durability == Some(Durability::None) {
                 check_questions(server, diagnostics);
             }

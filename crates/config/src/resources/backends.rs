@@ -6,6 +6,7 @@ use crate::keys;
 use crate::settings::{Backend, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::toolhive::read_reference;
+use crate::url;
 use crate::workloads::Header;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 use std::net::IpAddr;
@@ -296,13 +297,7 @@ fn check_private(fields: &mut Fields<'_>, url: Option<&Text>, diagnostics: &mut 
 
 /// Names are not looked up: only an address, or `localhost`, is known to be private.
 fn is_private(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
+    let host = url::host(url);
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(own)) => own.is_private() || own.is_loopback() || own.is_link_local(),
         Ok(IpAddr::V6(own)) => {

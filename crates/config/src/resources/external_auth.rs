@@ -2,9 +2,9 @@
 //! What needs a secret of the cluster is refused where a backend would use it.
 
 use super::{Resource, ResourceKind, not_found};
-use crate::keys;
 use crate::substitute::{Environment, substitute};
 use crate::workloads::Header;
+use crate::{headers, keys};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -142,10 +142,15 @@ fn injection<'n>(
     let secret = fields.entry("valueSecretRef");
     fields.finish(diagnostics);
     match (name, value, secret) {
-        (Some(name), Some(value), None) => Some(Way::Header(Header {
-            name: name.to_string(),
-            value: substitute(value, environment, diagnostics),
-        })),
+        (Some(name), Some(written), None) => {
+            headers::check_name(name, diagnostics);
+            let value = substitute(written, environment, diagnostics);
+            headers::check_value(written, &value, diagnostics);
+            Some(Way::Header(Header {
+                name: name.to_string(),
+                value,
+            }))
+        }
         (_, _, Some(secret)) => Some(Way::Lacking(secret)),
         (_, None, None) => Some(Way::Lacking(block)),
         (None, Some(_), None) => None,

@@ -1,9 +1,9 @@
 //! As whom backends are called. What cannot be enforced yet refuses the file.
 
 use crate::backend::Reader;
-use crate::keys;
 use crate::settings::{Subject, TokenServer};
 use crate::workloads::{Header, Way, Workloads};
+use crate::{headers, keys};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 
 /// Strategies with their block, in the words of the file.
@@ -88,13 +88,23 @@ fn header(
     diagnostics: &mut Diagnostics,
 ) -> Option<Header> {
     let name = fields.required_string("headerName", diagnostics);
+    if let Some(name) = name {
+        headers::check_name(name, diagnostics);
+    }
     let value = fields.optional_string("headerValue", diagnostics);
     let variable = fields.optional_string("headerValueEnv", diagnostics);
     let place = fields.place();
     fields.finish(diagnostics);
     let value = match (value, variable) {
-        (Some(value), None) => value.to_string(),
-        (None, Some(variable)) => from_environment(variable, reader, diagnostics)?,
+        (Some(value), None) => {
+            headers::check_value(value, value, diagnostics);
+            value.to_string()
+        }
+        (None, Some(variable)) => {
+            let value = from_environment(variable, reader, diagnostics)?;
+            headers::check_value(variable, &value, diagnostics);
+            value
+        }
         (Some(_), Some(second)) => {
             diagnostics.push(one_value(
                 second.place(),
@@ -144,6 +154,9 @@ fn exchange(
     diagnostics: &mut Diagnostics,
 ) -> Option<TokenServer> {
     let url = fields.required_string("tokenUrl", diagnostics);
+    if let Some(url) = url {
+        headers::check_token_url(url, url, diagnostics);
+    }
     let client_id = fields.optional_string("clientId", diagnostics);
     let secret = fields.optional_string("clientSecret", diagnostics);
     let variable = fields.optional_string("clientSecretEnv", diagnostics);

@@ -467,3 +467,82 @@ fn a_prefix_that_no_name_can_have_is_told_where_it_stands() {
     let bare = "name: d\naggregation: {conflictResolution: priority, conflictResolutionConfig: {priorityOrder: [gh]}}\n";
     assert_eq!(codes("gh", bare), [""; 0]);
 }
+
+/// What is said of one backend, by code and message.
+fn of_backend(backend: &str) -> Vec<String> {
+    let outcome = load(&[("onecall.yaml", &format!("backends: {{b: {backend}}}\n"))]);
+    let told = outcome.diagnostics.iter();
+    told.map(|found| format!("{} {}", found.code.as_str(), found.message))
+        .collect()
+}
+
+#[test]
+fn what_no_backend_can_be_called_with_is_told_before_the_start() {
+    let of = |rest: &str| of_backend(&format!("{{url: \"https://b/mcp\", {rest}}}"));
+    let bearer = "auth: {type: bearer, token: t}";
+    let twice = ["WF615 backend `b` is called with two headers `Authorization`"];
+    assert_eq!(
+        of(&format!("headers: {{authorization: x}}, {bearer}")),
+        twice
+    );
+    let tokens = |url: &str| {
+        format!("auth: {{type: client_credentials, token_url: \"{url}\", client_id: c}}")
+    };
+    let safe = tokens("https://login.example/t");
+    assert_eq!(of(&format!("headers: {{Authorization: x}}, {safe}")), twice);
+    assert_eq!(
+        of("headers: {bad header: x}"),
+        ["WF615 no header can be named `bad header`"]
+    );
+    assert_eq!(
+        of("headers: {Content-Length: '1'}"),
+        ["WF615 the header `Content-Length` belongs to the connection and cannot be set"]
+    );
+    let value = ["WF615 no header can have this value: it has '\\n' in it"];
+    assert_eq!(of("headers: {X: \"a\\nb\"}"), value);
+    assert_eq!(of("auth: {type: bearer, token: \"a\\nb\"}"), value);
+    assert_eq!(
+        of(&tokens("http://login.example/t")),
+        ["WF616 credentials go to a token server over https, or within this machine"]
+    );
+    for fine in [
+        of(&safe),
+        of(&tokens("http://127.0.0.1:9/t")),
+        of(&tokens("http://[::1]:9/t")),
+        of(&tokens("http://localhost/t")),
+        of(&format!("headers: {{X: \"ü\\t\", Y-1: y}}, {bearer}")),
+    ] {
+        assert_eq!(fine, [""; 0]);
+    }
+    for url in ["http://", "https://me:secret@b/mcp", "http:///mcp"] {
+        let told = of_backend(&format!("{{url: \"{url}\"}}"));
+        assert!(told.len() == 1 && told[0].starts_with("WF604"), "{told:?}");
+    }
+    let exchange = "{type: token_exchange, tokenExchange: {tokenUrl: \"http://t/\"}}";
+    let header = "{type: header_injection, headerInjection: {headerName: \"a b\", headerValue: v}}";
+    for (way, code) in [(exchange, "WF616"), (header, "WF615")] {
+        let file = format!(
+            "name: d\nbackends: [{{name: b, url: \"https://b/mcp\", transport: sse}}]\ncompositeTools: []\noutgoingAuth: {{default: {way}}}\n"
+        );
+        let outcome = load(&[("d.yaml", &file)]);
+        assert!(outcome.codes().contains(&code), "{}", outcome.report());
+    }
+}
+
+#[test]
+fn keys_of_the_other_way_to_reach_a_backend_are_told() {
+    let with_url =
+        |key: &str| format!("WF604 `{key}` goes with a `command`, and this backend has a `url`");
+    for (key, value) in [("args", "[x]"), ("env", "{A: b}"), ("cwd", "/x")] {
+        let told = of_backend(&format!("{{url: \"https://b/mcp\", {key}: {value}}}"));
+        assert_eq!(told, [with_url(key)]);
+    }
+    assert_eq!(
+        of_backend("{command: c, headers: {X: y}}"),
+        ["WF604 `headers` goes with a `url`, and this backend has a `command`"]
+    );
+    // As editors write them.
+    let empty = of_backend("{url: \"https://b/mcp\", args: [], env: {}, cwd: null}");
+    assert_eq!(empty, [""; 0]);
+    assert_eq!(of_backend("{command: c, headers: {}}"), [""; 0]);
+}

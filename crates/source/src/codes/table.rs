@@ -114,6 +114,8 @@ super::codes! {
     UNKNOWN_BACKEND = "WF612", "unknown backend", "A key refers to a backend that is not configured.";
     AGGREGATION = "WF613", "aggregation is incomplete", "The way names of tools are made unique lacks what it needs.";
     UNFIT_PREFIX = "WF614", "prefix that no name can have", "Every name of a backend's tools would be one that clients refuse.";
+    HEADER = "WF615", "header that cannot be sent", "A header that a backend is to be called with is none, or is given twice.";
+    TOKEN_URL = "WF616", "token server that is not safe", "Credentials go to a token server over https, or within this machine.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
     NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
 }

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::limits::{LEAVES_MAX, SHOWN_CHARS_MAX};
 use crate::print;
-use onecall_mcp::{CallOutput, CallResult, read_leniently};
+use onecall_mcp::{CallOutput, CallResult, content_map, read_leniently};
 use onecall_runtime::publish::Target;
 use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
@@ -62,7 +62,10 @@ fn below(result: &CallResult) -> Vec<String> {
 
 /// One line for each leaf that a step can read.
 fn lines(output: &CallOutput) -> Vec<String> {
-    let leaves = leaves(output);
+    let Leaves {
+        shown: leaves,
+        more,
+    } = leaves(output);
     let mut lines = vec![
         String::new(),
         format!(
@@ -71,13 +74,12 @@ fn lines(output: &CallOutput) -> Vec<String> {
     ];
     let width = |leaf: &Leaf| leaf.template.chars().count();
     let widest = leaves.iter().map(width).max().unwrap_or_default();
-    let shown = leaves.iter().take(LEAVES_MAX);
-    lines.extend(shown.map(|leaf| {
+    lines.extend(leaves.iter().map(|leaf| {
         let (template, native, value) = (&leaf.template, &leaf.native, &leaf.value);
         format!("  {template:<widest$}  {native}  # {value}")
     }));
-    if leaves.len() > LEAVES_MAX {
-        lines.push(format!("  and {} more", leaves.len() - LEAVES_MAX));
+    if more > 0 {
+        lines.push(format!("  and {more} more"));
     }
     lines
 }
@@ -85,8 +87,8 @@ fn lines(output: &CallOutput) -> Vec<String> {
 /// The output of a step is not the same in both kinds of files. A ToolHive step gives structured content that is an
 /// object, else the content map; a step of a workflow file any structured content, else a sole text that is JSON.
 /// What is not the output stands beside it.
-fn leaves(output: &CallOutput) -> Vec<Leaf> {
-    let mut leaves = Vec::new();
+fn leaves(output: &CallOutput) -> Leaves {
+    let mut leaves = Leaves::default();
     let structured = output.structured().filter(|own| !own.is_null());
     let is_output = structured.is_some_and(Value::is_object);
     if let Some(structured) = structured {
@@ -105,7 +107,35 @@ fn leaves(output: &CallOutput) -> Vec<Leaf> {
         }
         Some(_) | None => {}
     }
+    for (path, value) in others(output) {
+        walk(&path, value, &mut leaves);
+    }
     leaves
+}
+
+/// What neither output nor content map has: content that is not mapped, and what stands beside the content. Only
+/// workflow files read it, in the result as it came.
+fn others(output: &CallOutput) -> Vec<(Path, &Value)> {
+    let whole = Path::of_result();
+    let mut others = Vec::new();
+    for (position, block) in output.content().iter().enumerate() {
+        if content_map(std::slice::from_ref(block)).is_empty() {
+            others.push((whole.key("content").item(position), block));
+        }
+    }
+    for (key, value) in output.object() {
+        if !matches!(key.as_str(), "content" | "structuredContent") {
+            others.push((whole.key(key), value));
+        }
+    }
+    others
+}
+
+/// The first leaves, and how many there are besides.
+#[derive(Default)]
+struct Leaves {
+    shown: Vec<Leaf>,
+    more: usize,
 }
 
 struct Leaf {
@@ -143,12 +173,26 @@ impl Path {
         }
     }
 
+    /// What ToolHive files do not read.
+    fn of_result() -> Self {
+        Self {
+            template: String::new(),
+            ..Self::beside("", "result")
+        }
+    }
+
     fn key(&self, key: &str) -> Self {
         let native = if is_name(key) {
             format!("{}.{key}", self.native)
         } else {
             format!("{}[{}]", self.native, Value::from(key))
         };
+        if self.template.is_empty() {
+            return Self {
+                native,
+                ..self.clone()
+            };
+        }
         if !is_name(key) {
             return self.index(&Value::from(key).to_string(), native);
         }
@@ -172,6 +216,12 @@ impl Path {
     }
 
     fn index(&self, at: &str, native: String) -> Self {
+        if self.template.is_empty() {
+            return Self {
+                native,
+                ..self.clone()
+            };
+        }
         let whole = if self.template.contains(' ') {
             format!("({})", self.template)
         } else {
@@ -192,8 +242,12 @@ fn is_name(key: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Of a list only the first item is walked: the others are read alike.
-fn walk(path: &Path, value: &Value, leaves: &mut Vec<Leaf>) {
+/// A list is a leaf itself, for those who walk it.
+fn walk(path: &Path, value: &Value, leaves: &mut Leaves) {
+    if leaves.shown.len() >= LEAVES_MAX {
+        leaves.more += count(value);
+        return;
+    }
     match value {
         Value::Object(object) if !object.is_empty() => {
             for (key, own) in object {
@@ -201,10 +255,22 @@ fn walk(path: &Path, value: &Value, leaves: &mut Vec<Leaf>) {
             }
         }
         Value::Array(items) if !items.is_empty() => {
-            leaves.push(leaf(path, &print::counted(items.len(), "item")));
-            walk(&path.item(0), &items[0], leaves);
+            let items_told = print::counted(items.len(), "item");
+            leaves.shown.push(leaf(path, &items_told));
+            for (position, item) in items.iter().enumerate() {
+                walk(&path.item(position), item, leaves);
+            }
         }
-        scalar => leaves.push(leaf(path, &scalar.to_string())),
+        scalar => leaves.shown.push(leaf(path, &scalar.to_string())),
+    }
+}
+
+/// How many leaves a value has.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Object(object) if !object.is_empty() => object.values().map(count).sum(),
+        Value::Array(items) if !items.is_empty() => 1 + items.iter().map(count).sum::<usize>(),
+        _ => 1,
     }
 }
 
@@ -212,7 +278,10 @@ fn leaf(path: &Path, value: &str) -> Leaf {
     let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
     let rest = if shown.len() < value.len() { "…" } else { "" };
     Leaf {
-        template: format!("{{{{ {} }}}}", path.template),
+        template: match path.template.as_str() {
+            "" => "-".to_owned(),
+            template => format!("{{{{ {template} }}}}"),
+        },
         native: format!("${{{{ {} }}}}", path.native),
         value: format!("{shown}{rest}"),
     }
@@ -229,6 +298,7 @@ mod tests {
             panic!("an object")
         };
         leaves(&CallOutput::from_object(object))
+            .shown
             .into_iter()
             .map(|leaf| (leaf.template, leaf.native))
             .collect()
@@ -255,6 +325,43 @@ mod tests {
         let text = json!({ "content": [{ "type": "text", "text": "hi" }] });
         let found = templates(text);
         assert_eq!(found[0].0, "{{ .steps.STEP.output.text }}");
+    }
+
+    #[test]
+    fn what_only_the_result_itself_has_is_read_by_workflow_files() {
+        let result = json!({
+            "content": [{ "type": "text", "text": "hi" }, { "type": "hologram", "z": [1, 2] }],
+            "_meta": { "a/b": 1 }, "x-extra": true
+        });
+        let found = templates(result);
+        let found: Vec<(&str, &str)> = found.iter().map(|own| (&*own.0, &*own.1)).collect();
+        let of = "${{ .results.STEP.result";
+        let native = |rest: &str| format!("{of}{rest} }}}}");
+        for rest in [
+            ".content[1].type",
+            ".content[1].z[0]",
+            ".content[1].z[1]",
+            r#"._meta["a/b"]"#,
+            r#"["x-extra"]"#,
+        ] {
+            let native = native(rest);
+            assert!(
+                found.contains(&("-", native.as_str())),
+                "{native} {found:?}"
+            );
+        }
+        assert!(!found.iter().any(|own| own.1.contains(".content[0]")));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let numbers: Vec<usize> = (0..LEAVES_MAX + 7).collect();
+        let result = json!({ "structuredContent": { "a": numbers, "b": [{ "c": 1 }] } });
+        let leaves = leaves(&CallOutput::from_object(
+            result.as_object().unwrap().clone(),
+        ));
+        // The list itself is the first leaf.
+        assert_eq!((leaves.shown.len(), leaves.more), (LEAVES_MAX, 8 + 2));
     }
 
     #[test]

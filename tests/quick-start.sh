@@ -26,15 +26,13 @@ has() {
     }
 }
 
-# url FILE: the URL that `serve` has printed there, once it has.
+# url FILE: the URL that `serve` has printed there, once it has said all: the client configuration comes last.
 url() {
-    local found
     for _ in $(seq 600); do
-        found=$(sed -n 's/^serving .* at \(http:.*\)$/\1/p' "$1")
-        [[ -z $found ]] || break
+        ! grep -q '"mcpServers"' "$1" || break
         sleep 0.1
     done
-    echo "$found"
+    sed -n 's/^serving .* at \(http:.*\)$/\1/p' "$1"
 }
 
 export XDG_STATE_HOME=$work/state ONECALL_LOG=error

@@ -8,6 +8,7 @@ use crate::threads::Threads;
 use crate::wire::Loaded;
 use crate::{access, demo_files, needs, print, reload, signals, wire, withheld};
 use anyhow::{anyhow, bail};
+use onecall_backends::BackendState;
 use onecall_config::settings::{Server, Settings};
 use onecall_engine::journal::Phase;
 use onecall_gateway::{
@@ -279,29 +280,20 @@ fn mount_path(name: &str) -> anyhow::Result<String> {
     Ok(format!("/{name}"))
 }
 
-/// Says what is published, from where, at which URL, and what to paste into a client.
+/// Says at which URL it serves, then what is published from where, once that is known, and what to paste into a client.
 async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr, origins: Origins) {
     let base = options.base_url(address);
     let mut entries = Vec::new();
-    let mut has_colon = false;
-    for mount in &mounts {
-        let Mount { runtime, path, .. } = mount;
+    for Mount {
+        runtime,
+        path,
+        access,
+    } in &mounts
+    {
         let url = format!("{base}{path}/mcp");
-        // Whoever is kept from an earlier start is connected when it is needed.
-        let published = runtime.known().await;
-        has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
-        let from = |workflow: &str| origins.shown(runtime.name(), workflow);
-        for line in tool_lines(&published, from) {
-            print::out(line);
-        }
-        for backend in runtime.backends() {
-            if let Some(reason) = backend.state.reason() {
-                print::out(format!("down      {}: {reason}", backend.name));
-            }
-        }
         print::out(format!("serving `{}` at {url}", runtime.name()));
         tracing::info!(server = runtime.name(), url, "the server is ready");
-        if mount.access.is_some() {
+        if access.is_some() {
             print::out(
                 "callers need a bearer token; `onecall connect CLIENT --url URL --token-env NAME` enters it",
             );
@@ -311,7 +303,7 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
             "\"{name}\": {{ \"type\": \"http\", \"url\": \"{url}\" }}"
         ));
     }
-    if has_colon {
+    if tell_published(&mounts, &origins).await {
         print::out(
             "names with a colon are refused by some desktop hosts, with the whole list; `names: {prefix: workflow_}` avoids it, and both spellings can be called",
         );
@@ -327,6 +319,40 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
     if let Some(line) = left_behind(&mounts, options.store_flag.as_deref()).await {
         print::out(line);
     }
+}
+
+/// Waits a moment for backends that nobody knows yet, of all servers at the same time, and tells what is published.
+/// Whether a name of a workflow has a colon.
+async fn tell_published(mounts: &[Mount], origins: &Origins) -> bool {
+    let knowing = mounts.iter().map(|mount| {
+        let runtime = mount.runtime.clone();
+        // Whoever is kept from an earlier start is connected when it is needed.
+        tokio::spawn(async move { runtime.known().await })
+    });
+    let knowing: Vec<_> = knowing.collect();
+    let mut has_colon = false;
+    for (Mount { runtime, .. }, known) in mounts.iter().zip(knowing) {
+        let Ok(published) = known.await else { continue };
+        has_colon |= published.workflows().any(|tool| tool.name.contains(':'));
+        if mounts.len() > 1 {
+            print::out(format!("of `{}`:", runtime.name()));
+        }
+        let from = |workflow: &str| origins.shown(runtime.name(), workflow);
+        for line in tool_lines(&published, from) {
+            print::out(line);
+        }
+        for backend in runtime.backends() {
+            let name = &backend.name;
+            match (&backend.state, backend.state.reason()) {
+                (_, Some(reason)) => print::out(format!("down      {name}: {reason}")),
+                (BackendState::Connecting, None) => print::out(format!(
+                    "awaited   {name}: its tools are listed once it is connected"
+                )),
+                (_, None) => {}
+            }
+        }
+    }
+    has_colon
 }
 
 /// What an earlier server left: runs that were taken up, and those in the store that need a person.

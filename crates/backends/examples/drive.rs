@@ -10,7 +10,7 @@ use onecall_backends::{
     BackendName, BackendOptions, Backends, Call, CallerId, ClientInfo, ListKind, Question,
     Requester, SessionScope, Takes,
 };
-use onecall_mcp::{CallAnswer, Tool};
+use onecall_mcp::{CallAnswer, Exact, Tool};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -117,13 +117,13 @@ async fn conform(backends: &Backends, name: &BackendName) -> Result<(), Failure>
         for prompt in backends.list(name, ListKind::Prompts).await?.iter() {
             let params = json!({ "name": prompt.value()["name"], "arguments": {} });
             backends
-                .request(name, "prompts/get", params, &nobody)
+                .request(name, "prompts/get", params.into(), &nobody)
                 .await?;
         }
         for resource in backends.list(name, ListKind::Resources).await?.iter() {
             let params = json!({ "uri": resource.value()["uri"] });
             backends
-                .request(name, "resources/read", params, &nobody)
+                .request(name, "resources/read", params.into(), &nobody)
                 .await?;
         }
         Ok::<_, onecall_backends::CallError>(())
@@ -151,12 +151,12 @@ async fn run(backends: &Backends, name: &BackendName, mut call: Call) -> Result<
                 return Ok(format!("{}: {}", call.tool, result.raw().get()));
             }
             CallAnswer::InputRequired(asked) => {
-                let answers: Map<String, Value> = asked
+                let answers: Vec<_> = asked
                     .requests
                     .iter()
-                    .map(|(key, request)| (key.clone(), accepted(&request["params"])))
+                    .map(|(key, request)| (key.clone(), accepted(&request.value()["params"])))
                     .collect();
-                call.input_responses = (!answers.is_empty()).then_some(answers);
+                call.input_responses = (!answers.is_empty()).then(|| answers.into_iter().collect());
                 call.request_state = asked.request_state;
             }
             CallAnswer::Task(task) => return Ok(format!("{}: task {task:?}", call.tool)),
@@ -167,13 +167,13 @@ async fn run(backends: &Backends, name: &BackendName, mut call: Call) -> Result<
 
 async fn answer_all(mut questions: mpsc::Receiver<Box<Question>>) {
     while let Some(question) = questions.recv().await {
-        let _ = question.reply.send(accepted(&question.params));
+        let _ = question.reply.send(Ok(accepted(question.params.value())));
     }
 }
 
-fn accepted(params: &Value) -> Value {
+fn accepted(params: &Value) -> Exact {
     let content = sample(params.get("requestedSchema").unwrap_or(&Value::Null));
-    onecall_mcp::answer("accept", Some(content))
+    onecall_mcp::answer("accept", Some(content)).into()
 }
 
 /// A value for each property: its default, its first choice, or something of its type.

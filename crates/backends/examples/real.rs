@@ -165,11 +165,11 @@ async fn offers(backends: &Backends, name: &BackendName) -> Result<(), Failure> 
     let nobody = Requester::default();
     let params = json!({ "uri": resource.value()["uri"] });
     backends
-        .request(name, "resources/read", params, &nobody)
+        .request(name, "resources/read", params.into(), &nobody)
         .await?;
     let params = json!({ "name": prompt.value()["name"], "arguments": {} });
     backends
-        .request(name, "prompts/get", params, &nobody)
+        .request(name, "prompts/get", params.into(), &nobody)
         .await?;
     Ok(())
 }

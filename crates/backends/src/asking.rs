@@ -5,14 +5,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onecall_mcp::method;
+use onecall_mcp::{Exact, RequestId, method, response_error_text, response_text};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use crate::call::{Question, QuestionSink};
+use crate::call::{Answered, Question, QuestionSink};
 use crate::limits::ASKED_TOGETHER;
 use crate::pages::{PageSink, Pages};
+
+/// Whether a request of a server is a question, and not one about the connection.
+pub(crate) fn is_question(name: &str) -> bool {
+    matches!(name, method::ELICIT | method::SAMPLE | method::ROOTS_LIST)
+}
+
+/// The message that tells a server how its question was answered.
+pub(crate) fn answer_text(id: &RequestId, answered: &Answered) -> String {
+    match answered {
+        Ok(answer) => response_text(id, answer),
+        Err(error) => response_error_text(Some(id), error),
+    }
+}
 
 /// Where the questions of one call go.
 #[derive(Clone, Debug)]
@@ -63,8 +76,8 @@ impl Asker {
         }
     }
 
-    /// Puts a question and waits for the result object; `None` where nobody takes it.
-    pub(crate) async fn ask(&self, method: String, params: Value) -> Option<Value> {
+    /// Puts a question and waits for the answer; `None` where nobody takes it.
+    pub(crate) async fn ask(&self, method: String, params: Exact) -> Option<Answered> {
         self.begin().ask(method, params).await
     }
 
@@ -98,7 +111,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    pub(crate) async fn ask(self, method: String, params: Value) -> Option<Value> {
+    pub(crate) async fn ask(self, method: String, params: Exact) -> Option<Answered> {
         let (reply, answer) = oneshot::channel();
         let question = Question {
             method,
@@ -181,17 +194,17 @@ mod tests {
         let second = Duration::from_secs(1);
         let work = async {
             tokio::time::sleep(second / 2).await;
-            let answer = asker.ask("m".to_owned(), json!({})).await;
+            let answer = asker.ask("m".to_owned(), json!({}).into()).await;
             tokio::time::sleep(second / 4).await;
             answer
         };
         let person = async {
             let question = questions.recv().await.unwrap();
             tokio::time::sleep(second * 100).await;
-            question.reply.send(json!(1)).unwrap();
+            question.reply.send(Ok(json!(1).into())).unwrap();
         };
         let (done, ()) = tokio::join!(within(second, Some(&asker), work), person);
-        assert_eq!(done, Some(Some(json!(1))));
+        assert_eq!(done, Some(Some(Ok(json!(1).into()))));
         let slow = tokio::time::sleep(second * 2);
         assert_eq!(within(second, Some(&asker), slow).await, None);
     }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onecall_mcp::{Arguments, meta};
+use indexmap::IndexMap;
+use onecall_mcp::{Arguments, Exact, RpcError, meta};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::limits::PROGRESS_BYTES_MAX;
 use crate::pages::PageSink;
 
 /// Whose call it is, where a backend keeps one connection for each client.
@@ -56,6 +58,9 @@ pub struct Call {
     pub meta: Map<String, Value>,
     /// Beside the backend's own time-out: the earlier one ends the call.
     pub timeout: Option<Duration>,
+    /// Whoever calls gives it up after this time. A wait for a connection and a free place ends shortly before, to say
+    /// that nothing was sent.
+    pub unsent_timeout: Option<Duration>,
     pub progress: Option<ProgressSink>,
     /// Takes what the backend logs for this call, where it is known to be for this call.
     pub messages: Option<MessageSink>,
@@ -67,7 +72,7 @@ pub struct Call {
     /// Told of pages that a legacy backend sent the caller to, when they are done with.
     pub pages: Option<PageSink>,
     /// Answers to an earlier `input_required`.
-    pub input_responses: Option<Map<String, Value>>,
+    pub input_responses: Option<IndexMap<String, Exact>>,
     /// State of an earlier `input_required`, as it came.
     pub request_state: Option<String>,
     pub caller: Option<CallerId>,
@@ -93,28 +98,28 @@ impl Takes {
 pub type ProgressSink = mpsc::Sender<Progress>;
 
 /// Log messages of one call: the parameters of `notifications/message`, as received. A full channel drops the message.
-pub type MessageSink = mpsc::Sender<Value>;
+pub type MessageSink = mpsc::Sender<Exact>;
 
 /// Questions of one call, which are rare: boxed, so that a channel without any is small. A full channel refuses the
 /// question.
 pub type QuestionSink = mpsc::Sender<Box<Question>>;
 
+/// The parameters of `notifications/progress`, as received. Little room is taken for each in a channel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    pub progress: f64,
-    pub total: Option<f64>,
-    pub message: Option<String>,
-}
+pub struct Progress(Exact);
 
 /// A request of a backend to the caller, alive while its call runs.
 #[derive(Debug)]
 pub struct Question {
     /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
     pub method: String,
-    pub params: Value,
-    /// Takes the result object; dropping it refuses the question.
-    pub reply: oneshot::Sender<Value>,
+    pub params: Exact,
+    /// Takes what the caller answers; dropping it refuses the question.
+    pub reply: oneshot::Sender<Answered>,
 }
+
+/// The result object or the error that a question is answered with, as the caller wrote it.
+pub type Answered = Result<Exact, RpcError>;
 
 impl Call {
     pub fn new(tool: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
@@ -123,6 +128,7 @@ impl Call {
             arguments: arguments.into(),
             meta: Map::new(),
             timeout: None,
+            unsent_timeout: None,
             progress: None,
             messages: None,
             takes: Takes::default(),
@@ -145,14 +151,51 @@ impl Call {
 }
 
 impl Progress {
-    pub(crate) fn read(params: &Value) -> Option<Self> {
-        Some(Self {
-            progress: params.get("progress")?.as_f64()?,
-            total: params.get("total").and_then(Value::as_f64),
-            message: params
-                .get("message")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        })
+    /// `None` where nothing is said of how far it is.
+    pub(crate) fn read(params: Exact) -> Option<Self> {
+        if !params.value().get("progress").is_some_and(Value::is_number) {
+            return None;
+        }
+        if params.text().len() <= PROGRESS_BYTES_MAX {
+            return Some(Self(params));
+        }
+        let numbers = ["progress", "total"].into_iter();
+        let numbers = numbers.filter_map(|key| Some((key, params.field(key)?)));
+        Some(Self(Exact::object(
+            numbers.filter(|(_, number)| number.value().is_number()),
+        )))
+    }
+
+    pub fn params(&self) -> &Exact {
+        &self.0
+    }
+
+    pub fn made(&self) -> f64 {
+        let made = self.0.value().get("progress").and_then(Value::as_f64);
+        made.unwrap_or_default()
+    }
+
+    pub fn total(&self) -> Option<f64> {
+        self.0.value().get("total").and_then(Value::as_f64)
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.0.value().get("message").and_then(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_progress_that_says_much_the_numbers_are_told() {
+        let long = "x".repeat(PROGRESS_BYTES_MAX);
+        let said = |params: Value| Progress::read(params.into()).map(|own| own.0.text().to_owned());
+        let short = json!({ "progress": 1, "message": "m", "own": [1] });
+        assert_eq!(said(short.clone()), Some(short.to_string()));
+        let much = json!({ "message": long, "progress": 1, "total": 2, "own": [1] });
+        assert_eq!(said(much).unwrap(), r#"{"progress":1,"total":2}"#);
+        assert_eq!(said(json!({ "progress": "1" })), None);
     }
 }

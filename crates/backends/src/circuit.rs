@@ -89,11 +89,12 @@ impl Circuit {
         if now.failures_in_row < self.failures_max || is_resting {
             return;
         }
-        let failures = now.failures_in_row;
+        let failed = match now.failures_in_row {
+            1 => "a call failed".to_owned(),
+            many => format!("{many} calls in a row failed, the last one so"),
+        };
         now.opened = Some(Opened {
-            reason: format!(
-                "its circuit breaker is open: {failures} calls in a row failed, the last one so: {error}"
-            ),
+            reason: format!("its circuit breaker is open: {failed}: {error}"),
             until: at + self.rest,
             is_tried: false,
         });

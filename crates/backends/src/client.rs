@@ -1,13 +1,13 @@
 //! A connected backend: lists, calls, listening. Era differences end here.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onecall_mcp::{
-    CallAnswer, Era, ParamHeader, Task, Tool, method, param_header_values, param_headers,
-    wanted_pages,
+    CallAnswer, Era, Exact, ParamHeader, TASKS_EXTENSION, Task, Tool, code, method,
+    param_header_values, param_headers, wanted_pages,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -19,13 +19,13 @@ use crate::call::{Call, CallerToken, Takes};
 use crate::circuit::Circuit;
 use crate::error::{ConnectError, RequestError, StartError};
 use crate::http::{self, Endpoint, EndpointFault, Opened};
-use crate::limits::{LIST_KEPT_DEFAULT, LIST_KEPT_MAX, LIST_KEPT_MIN};
+use crate::limits::{LIST_KEPT_DEFAULT, LIST_KEPT_MAX, LIST_KEPT_MIN, TASK_ONLY_MAX};
 use crate::link::RequestOptions;
 use crate::negotiate::{self, Agreement, Found, Opening, parse_result};
 use crate::news::News;
 use crate::options::{BackendOptions, TransportOptions};
 use crate::pages::PageSink;
-use crate::params::{Params, Stamp};
+use crate::params::{Params, Passed, Stamp};
 use crate::process::Process;
 use crate::sse;
 use crate::stderr::LastWords;
@@ -43,7 +43,7 @@ pub(crate) struct Target {
     pub(crate) places: Arc<Semaphore>,
     /// Where one is configured, for all connections to the backend together.
     pub(crate) circuit: Option<Arc<Circuit>>,
-    /// What the last child had to say on stderr.
+    /// What the last child had to say to people.
     pub(crate) words: Arc<LastWords>,
 }
 
@@ -57,6 +57,15 @@ impl Target {
                     EndpointFault::Url(reason) => StartError::Url {
                         backend: backend(),
                         url: without_credentials(&http.url),
+                        reason,
+                    },
+                    EndpointFault::TokenUrl(reason) => StartError::TokenUrl {
+                        backend: backend(),
+                        url: without_credentials(
+                            http.tokens
+                                .as_ref()
+                                .map_or("", |tokens| tokens.url.as_str()),
+                        ),
                         reason,
                     },
                     EndpointFault::Header(reason) => StartError::Header {
@@ -124,7 +133,7 @@ pub(crate) struct Client {
     pub(crate) agreement: Agreement,
     /// Parameters that each tool mirrors into headers; HTTP only.
     mirrored: Mutex<HashMap<String, Vec<ParamHeader>>>,
-    /// Tools that a server of 2025-11-25 takes as tasks only.
+    /// Tools that run as tasks only.
     task_only: Mutex<HashSet<String>>,
     /// How long the list of tools lasts, where the server says so.
     tools_last: Mutex<Option<Duration>>,
@@ -170,7 +179,7 @@ impl Client {
         if self.mirrors() {
             self.learn_headers(&mut list);
         }
-        if self.makes_tasks() {
+        if self.makes_tasks() || self.era() == Era::Modern {
             let task_only = list.tools.iter().filter(|tool| tool.is_task_only());
             *lock(&self.task_only) = task_only.map(|tool| tool.name().to_owned()).collect();
         }
@@ -206,21 +215,30 @@ impl Client {
         asker: Option<&Asker>,
         sent: Arc<AtomicBool>,
     ) -> Result<CallAnswer, RequestError> {
-        let is_task = lock(&self.task_only).contains(&call.tool);
-        let params =
-            Params::call(call, arguments, is_task).stamped(self.stamp.as_ref(), call.takes);
-        let options = RequestOptions {
-            progress: call.progress.clone(),
-            messages: self.placed(call.messages.clone()),
-            asker: self.placed(asker.cloned()),
-            sent,
-            headers: self.headers_of(call),
-            acknowledged: None,
+        let is_task_only = lock(&self.task_only).contains(&call.tool);
+        let is_task = is_task_only && self.era() == Era::Legacy;
+        let request = |declares_tasks: bool| {
+            let params = Params::call(call, arguments, is_task)
+                .stamped(self.stamp.as_ref(), call.takes)
+                .declaring_tasks(declares_tasks);
+            let options = RequestOptions {
+                progress: call.progress.clone(),
+                messages: self.placed(call.messages.clone()),
+                asker: self.placed(asker.cloned()),
+                sent: Arc::clone(&sent),
+                headers: self.headers_of(call),
+                acknowledged: None,
+            };
+            self.wire.request(method::TOOLS_CALL, params, options)
         };
-        let raw = self
-            .wire
-            .request(method::TOOLS_CALL, params, options)
-            .await
+        let mut raw = request(is_task_only).await;
+        if !is_task_only && raw.as_ref().is_err_and(wants_tasks) {
+            // The client declares none, and need not: the task is followed here.
+            self.learn_task_only(&call.tool);
+            sent.store(false, Ordering::SeqCst);
+            raw = request(true).await;
+        }
+        let raw = raw
             .inspect_err(|error| self.note_pages(error, call.pages.as_ref()))
             .map_err(unread)?;
         let answer = if is_task {
@@ -231,11 +249,18 @@ impl Client {
         answer.map_err(RequestError::Malformed)
     }
 
+    fn learn_task_only(&self, tool: &str) {
+        let mut known = lock(&self.task_only);
+        if known.len() < TASK_ONLY_MAX {
+            known.insert(tool.to_owned());
+        }
+    }
+
     /// Pages that must be visited before the request is made again.
     pub(crate) fn note_pages(&self, error: &RequestError, pages: Option<&PageSink>) {
         if let (RequestError::Rpc(error), Some(sink)) = (error, pages) {
             for request in wanted_pages(error).values() {
-                self.news().pages.sent(&request["params"], sink);
+                self.news().pages.sent(&request.value()["params"], sink);
             }
         }
     }
@@ -244,14 +269,15 @@ impl Client {
     pub(crate) async fn request_of_task(
         &self,
         name: &str,
-        params: &Value,
+        params: Exact,
         asker: Option<Asker>,
     ) -> Result<Box<RawValue>, RequestError> {
         let options = RequestOptions {
             asker: self.placed(asker),
             ..RequestOptions::default()
         };
-        let params = Params::plain(params).stamped(self.stamp.as_ref(), Takes::ALL);
+        let passed = Passed::new(params);
+        let params = Params::passed(&passed).stamped(self.stamp.as_ref(), Takes::ALL);
         self.wire.request(name, params, options).await
     }
 
@@ -288,7 +314,7 @@ impl Client {
 
     /// A request of ours that is no call.
     pub(crate) async fn request(&self, name: &str, params: Value) -> Result<Value, RequestError> {
-        parse_result(&self.request_raw(name, params, Arc::default()).await?)
+        parse_result(&self.request_raw(name, params).await?)
     }
 
     /// The same, with the result as received.
@@ -296,13 +322,26 @@ impl Client {
         &self,
         name: &str,
         params: Value,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let params = Params::plain(&params).stamped(self.stamp.as_ref(), Takes::default());
+        self.wire
+            .request(name, params, RequestOptions::default())
+            .await
+    }
+
+    /// A request of a caller that is no call, its parameters as they came.
+    pub(crate) async fn pass_on(
+        &self,
+        name: &str,
+        params: Exact,
         sent: Arc<AtomicBool>,
     ) -> Result<Box<RawValue>, RequestError> {
         let options = RequestOptions {
             sent,
             ..RequestOptions::default()
         };
-        let params = Params::plain(&params).stamped(self.stamp.as_ref(), Takes::default());
+        let passed = Passed::new(params);
+        let params = Params::passed(&passed).stamped(self.stamp.as_ref(), Takes::default());
         self.wire.request(name, params, options).await
     }
 
@@ -405,6 +444,18 @@ fn tools_last(source: &Source) -> Option<Duration> {
         Some(stated) => Some(stated.clamp(LIST_KEPT_MIN, LIST_KEPT_MAX)),
         None => source.is_stateless.then_some(LIST_KEPT_DEFAULT),
     }
+}
+
+/// The server did nothing, since it makes a task of such a call and the client did not say that it takes one.
+fn wants_tasks(error: &RequestError) -> bool {
+    let RequestError::Rpc(error) = error else {
+        return false;
+    };
+    let wanted = error.data.as_ref().and_then(|data| {
+        let wanted = data.value().get("requiredCapabilities")?;
+        wanted.get("extensions")?.get(TASKS_EXTENSION)
+    });
+    error.code == code::MISSING_CAPABILITY && wanted.is_some()
 }
 
 /// A call was sent and what came back is no answer to it: nobody knows what it did.

@@ -7,7 +7,7 @@ use onecall_mcp::{RpcError, ShapeError};
 
 use onecall_workflow::name::BackendName;
 
-use crate::stderr::said;
+use crate::stderr::{said, wrote};
 
 /// A set of backends that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +16,12 @@ pub enum StartError {
     SameName(BackendName),
     #[error("backend `{backend}`: `{url}` is not a usable URL: {reason}")]
     Url {
+        backend: BackendName,
+        url: String,
+        reason: String,
+    },
+    #[error("backend `{backend}`: `{url}` is not a usable URL of a token server: {reason}")]
+    TokenUrl {
         backend: BackendName,
         url: String,
         reason: String,
@@ -35,10 +41,11 @@ pub enum ConnectError {
     /// The reason tells exit status and the last lines of stderr.
     #[error("{0}")]
     Ended(String),
-    /// With the last lines of a child's stderr.
-    #[error("no connection within {} (`connect_timeout` sets how long it may take){}", seconds(*.after), said(.stderr))]
+    /// With what a child wrote to stdout that was no message, and the last lines of its stderr.
+    #[error("no connection within {} (`connect_timeout` sets how long it may take){}{}", seconds(*.after), wrote(.ignored.as_deref()), said(.stderr))]
     TimedOut {
         after: Duration,
+        ignored: Option<String>,
         stderr: Vec<String>,
     },
     #[error("the server refused `{method}`: {error}")]
@@ -79,7 +86,7 @@ pub enum CallError {
         sent: bool,
     },
     /// Sent and not answered: it may have taken effect.
-    #[error("backend `{backend}` took the call and was lost before it answered: {reason}")]
+    #[error("backend `{backend}` took the call, and what became of it is not known: {reason}")]
     UnknownOutcome {
         backend: BackendName,
         reason: String,

@@ -3,7 +3,9 @@
 
 mod body;
 mod endpoint;
+mod events;
 mod fetch;
+mod heard;
 mod open;
 mod plain;
 mod pool;
@@ -19,23 +21,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{
-    Era, Incoming, RequestId, Revision, RpcError, ShapeError, encode_value, message_text, method,
-    name,
-};
+use onecall_mcp::{Era, Incoming, RequestId, Revision, ShapeError, encode_value, method, name};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use self::body::{broken, finish, read_limited};
+pub(crate) use self::body::{finish, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
+pub(crate) use self::events::{EventBody, StreamFault};
 pub use self::fetch::{FetchError, fetch_json, is_safe_url};
 pub(crate) use self::open::{Opened, open};
-pub(crate) use self::pool::{Cause, Streaming};
+pub(crate) use self::pool::Streaming;
 pub(crate) use self::refusal::refused;
-use crate::asking::{self, Asker, Asking};
-use crate::call::Progress;
+use crate::asking::Asker;
 use crate::error::RequestError;
 use crate::limits::{
     HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, HTTP_NOTICE_TIMEOUT, OUTBOUND_MAX, QUESTIONS_MAX,
@@ -137,9 +136,9 @@ impl HttpWire {
         &self,
         name: &str,
         params: Params<'_>,
-        options: RequestOptions,
+        options: &RequestOptions,
     ) -> Outcome {
-        match self.shared.post(name, params, &options).await {
+        match self.shared.post(name, params, options).await {
             Ended::Answered(outcome) => outcome,
             Ended::SessionGone { lost, .. } => {
                 Box::pin(self.request_again(name, params, options, &lost)).await
@@ -153,14 +152,14 @@ impl HttpWire {
         &self,
         name: &str,
         params: Params<'_>,
-        options: RequestOptions,
+        options: &RequestOptions,
         lost: &Arc<str>,
     ) -> Outcome {
         options.sent.store(false, Ordering::SeqCst);
         if let Err(error) = self.shared.reopen(lost).await {
             return Err(self.shared.given_up(error));
         }
-        match self.shared.post(name, params, &options).await {
+        match self.shared.post(name, params, options).await {
             Ended::Answered(outcome) => outcome,
             Ended::SessionGone { refusal, .. } => {
                 self.shared
@@ -260,7 +259,11 @@ impl Shared {
             }
         };
         let status = response.status();
-        let outcome = self.read_answer(response, id, options).await;
+        let outcome = if is_event_stream(&response) {
+            Box::pin(stream::read_answer(self, response, id, options)).await
+        } else {
+            read_json(response, id).await
+        };
         guard.disarm();
         match outcome {
             Err(refusal) if status.is_client_error() => {
@@ -268,18 +271,6 @@ impl Shared {
             }
             outcome => Ended::Answered(outcome),
         }
-    }
-
-    async fn read_answer(
-        self: &Arc<Self>,
-        response: Response<Streaming>,
-        id: i64,
-        options: &RequestOptions,
-    ) -> Outcome {
-        if is_event_stream(&response) {
-            return Box::pin(stream::read_answer(self, response, id, options)).await;
-        }
-        read_json(response, id).await
     }
 
     /// Opens a new session, once for all requests that lost the old one.
@@ -297,8 +288,8 @@ impl Shared {
     }
 
     /// Sends what needs no answer: a notification, or our answer to a question.
-    async fn send(&self, message: &Value) {
-        let body = Bytes::from(message_text(message));
+    async fn send(&self, message: String) {
+        let body = Bytes::from(message);
         let headers = self.with_session(self.prepared.clone());
         let sent = self.endpoint.post(headers, body, Arc::default());
         match tokio::time::timeout(HTTP_NOTICE_TIMEOUT, sent).await {
@@ -306,89 +297,6 @@ impl Shared {
             Ok(Err(error)) => tracing::debug!(?error, "a message did not reach its server"),
             Err(_) => tracing::debug!("a server left a message unanswered"),
         }
-    }
-
-    /// Takes a message that came on a stream and is not the answer.
-    fn take(self: &Arc<Self>, message: Incoming, options: Option<&RequestOptions>) {
-        match message {
-            Incoming::Notification { method, params } => match method.as_str() {
-                method::PROGRESS => {
-                    let sink = options.and_then(|options| options.progress.as_ref());
-                    if let (Some(sink), Some(progress)) = (sink, Progress::read(&params)) {
-                        let _ = sink.try_send(progress);
-                    }
-                }
-                method::MESSAGE => {
-                    if let Some(sink) = options.and_then(|options| options.messages.as_ref()) {
-                        let _ = sink.try_send(params);
-                    }
-                }
-                method::LISTEN_ACKNOWLEDGED => {
-                    if let Some(own) = options.and_then(|options| options.acknowledged.as_ref()) {
-                        own.notify_one();
-                    }
-                }
-                _ => self.news.take(&method, &params),
-            },
-            // A modern server asks nothing.
-            Incoming::Request { id, method, params } if self.revision.era() == Era::Legacy => {
-                let asking = match options {
-                    Some(options) => options.asker.as_ref().map(Asker::begin),
-                    None => self.placed(),
-                };
-                self.asked(id, method, params, asking);
-            }
-            Incoming::Request { .. } | Incoming::Response { .. } => {}
-        }
-    }
-
-    /// A question outside the stream of a call can only be placed where there is one caller.
-    fn placed(&self) -> Option<Asking> {
-        let askers = lock(&self.askers);
-        let askers = askers.iter().filter(|_| self.opening.serves_one);
-        asking::place(askers.map(|(id, asker)| (*id, asker)))
-    }
-
-    /// A question that came on the stream of a call goes to whoever made that call. One that finds no place is
-    /// refused, and a server that asks faster than it takes answers gets none.
-    fn asked(
-        self: &Arc<Self>,
-        id: RequestId,
-        method: String,
-        params: Value,
-        asking: Option<Asking>,
-    ) {
-        let is_question = matches!(
-            method.as_str(),
-            method::ELICIT | method::SAMPLE | method::ROOTS_LIST
-        );
-        let asking = asking.filter(|_| is_question).and_then(|asking| {
-            let place = Arc::clone(&self.questions).try_acquire_owned().ok()?;
-            Some((asking, place))
-        });
-        let shared = Arc::clone(self);
-        if let Some((asking, place)) = asking {
-            asking.asker.note(&method, &params, &self.news.pages);
-            tokio::spawn(async move {
-                let answer = asking.ask(method.clone(), params).await;
-                shared.reply(&id, &method, answer).await;
-                drop(place);
-            });
-        } else if let Ok(place) = Arc::clone(&self.replies).try_acquire_owned() {
-            let answer = (method == method::PING).then(|| json!({}));
-            tokio::spawn(async move {
-                shared.reply(&id, &method, answer).await;
-                drop(place);
-            });
-        }
-    }
-
-    async fn reply(&self, id: &RequestId, method: &str, answer: Option<Value>) {
-        let message = match answer {
-            Some(answer) => onecall_mcp::response(id, &answer),
-            None => onecall_mcp::response_error(Some(id), &RpcError::method_not_found(method)),
-        };
-        self.send(&message).await;
     }
 }
 
@@ -505,10 +413,10 @@ impl Drop for CancelGuard<'_> {
             return;
         }
         let params = json!({ "requestId": self.id, "reason": "the caller no longer waits" });
-        let message = onecall_mcp::notification(method::CANCELLED, &params);
+        let message = onecall_mcp::notification(method::CANCELLED, &params).to_string();
         let shared = Arc::clone(self.shared);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { shared.send(&message).await });
+            runtime.spawn(async move { shared.send(message).await });
         }
     }
 }

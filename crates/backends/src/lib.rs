@@ -20,6 +20,7 @@ mod lists;
 mod negotiate;
 mod news;
 mod options;
+mod pace;
 mod pages;
 mod params;
 mod pool;
@@ -35,8 +36,8 @@ mod tool_list;
 mod wire;
 
 pub use call::{
-    Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question, QuestionSink,
-    Requester, Takes,
+    Answered, Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question,
+    QuestionSink, Requester, Takes,
 };
 pub use catalog::{
     CatalogOptions, Listed, Notice, Offer, Strategy, Thing, ToolOverride, ToolRule, Visibility,

@@ -12,6 +12,13 @@ pub(crate) const BATCH_MAX: usize = 32;
 pub(crate) const OUTLET_BYTES_KEPT: usize = 1024 * 1024;
 /// Limit: an overlong line is skipped up to this size; beyond it the connection is given up.
 pub(crate) const SKIPPED_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Limit: lines, and bytes of them, that come before the first message of a server and are none; beyond either it is
+/// taken for a program that does not speak the protocol.
+pub(crate) const UNHEARD_LINES_MAX: usize = 1_000;
+pub(crate) const UNHEARD_BYTES_MAX: usize = 1024 * 1024;
+/// Limit: what is kept of lines that are no messages: the first and so many of the last, each so long.
+pub(crate) const IGNORED_LAST_LINES: usize = 2;
+pub(crate) const IGNORED_LINE_BYTES_MAX: usize = 200;
 /// Limit: what is kept of a child's stderr.
 pub(crate) const STDERR_BYTES_MAX: usize = 64 * 1024;
 /// Limit: what an error shows of it.
@@ -41,6 +48,8 @@ pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(crate) const BACKOFF_FORGIVEN: Duration = Duration::from_secs(10);
 /// A call waits for a reconnection that is due within this time; else it fails at once.
 pub(crate) const BACKOFF_WAITED: Duration = Duration::from_secs(1);
+/// So long before its caller gives it up a call that waits for its turn says that it was not sent.
+pub(crate) const TOLD_UNSENT: Duration = Duration::from_millis(50);
 
 /// Limit: the head of an HTTP response.
 pub(crate) const HTTP_HEAD_BYTES_MAX: usize = 256 * 1024;
@@ -54,6 +63,15 @@ pub(crate) const PLAIN_BUFFER_BYTES: usize = 4 * 1024;
 pub(crate) const PLAIN_BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Limit: all events of the stream of one request.
 pub(crate) const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Limit: events in a row of such a stream that are no messages; no answer is expected behind them.
+pub(crate) const EVENTS_PASSED_OVER_MAX: usize = 100_000;
+/// Events are decoded in pieces of so many bytes.
+pub(crate) const EVENT_PIECE_BYTES: usize = 2048;
+/// Limit: what a reader takes before others on its thread have their turn, and what a message, a line that may be one
+/// and a piece of events count besides their bytes, and each line in such a piece.
+pub(crate) const TURN_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const TURN_PIECE_BYTES: usize = 1024;
+pub(crate) const TURN_LINE_BYTES: usize = 64;
 /// Limit: what is read of a body that nobody wants, so that its connection can be used again, and for how long.
 pub(crate) const REST_BYTES_MAX: usize = 16 * 1024;
 pub(crate) const REST_PATIENCE: Duration = Duration::from_millis(200);
@@ -105,6 +123,10 @@ pub(crate) const PAGES_MAX: usize = 256;
 pub(crate) const PAGE_NAME_BYTES_MAX: usize = 1024;
 /// Limit: updates of resources that wait for a slow listener; older ones are lost to it.
 pub(crate) const UPDATES_MAX: usize = 256;
+/// Limit: what such an update says beside the resource, in bytes; where it is more, the resource alone is told.
+pub(crate) const UPDATE_BYTES_MAX: usize = 16 * 1024;
+/// Limit: what a message of progress says, in bytes; where it is more, the numbers alone are told.
+pub(crate) const PROGRESS_BYTES_MAX: usize = 16 * 1024;
 /// A subscription is acknowledged after this time even if the server has not taken it yet.
 pub(crate) const SUBSCRIBE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a task is asked for where its server does not say, and the bounds of what it may say.
@@ -133,3 +155,6 @@ pub(crate) const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection that lived so long makes its end news, though it ended so before.
 pub(crate) const DOWN_LOGGED_AGAIN: Duration = Duration::from_mins(1);
+
+/// Limit: tools that are known to run as tasks only; others are found out at each call.
+pub(crate) const TASK_ONLY_MAX: usize = 10_000;

@@ -1,6 +1,8 @@
 //! JSON-RPC over a pair of byte streams: many requests at once, matched by id. Knows nothing of
 //! processes; `process` gives it the streams of a child, tests give it pipes.
 
+mod heard;
+mod ignored;
 mod outlet;
 #[cfg(test)]
 mod tests;
@@ -10,18 +12,21 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Incoming, Line, Lines, RequestId, RpcError, ShapeError, Skipped, meta, method};
+use onecall_mcp::{Incoming, Line, Lines, RequestId, ShapeError, Skipped, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
+pub(crate) use self::ignored::Ignored;
+use self::ignored::Overture;
 use self::outlet::{Outlet, Tap};
 use crate::asking::{self, Asker, Asking};
-use crate::call::{MessageSink, Progress, ProgressSink};
+use crate::call::{MessageSink, ProgressSink};
 use crate::error::RequestError;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
 use crate::news::News;
+use crate::pace::Pace;
 use crate::params::Params;
 
 /// What goes with one request besides its parameters.
@@ -58,6 +63,25 @@ struct Shared {
     /// Why nothing more can be written; ends the reading too.
     unwritable: watch::Sender<Option<String>>,
     questions: Arc<Semaphore>,
+    /// Lines that were no messages.
+    ignored: Arc<Ignored>,
+}
+
+/// Why a stream is read no more.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// It ended, or cannot be read or answered.
+    Over(String),
+    /// We stopped reading; whatever becomes of the other side now is our doing.
+    GivenUp(String),
+}
+
+impl Ending {
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Over(reason) | Self::GivenUp(reason) => reason,
+        }
+    }
 }
 
 /// Requests that wait for their answer.
@@ -67,9 +91,6 @@ struct Table {
     closed: Option<Arc<str>>,
     /// No answer can come any more, and why; nothing is sent from then on.
     unheard: Option<String>,
-    /// Lines that were no messages, with the last of them.
-    ignored: u64,
-    last_ignored: String,
 }
 
 #[derive(Debug)]
@@ -111,44 +132,57 @@ impl Link {
             closed: watch::Sender::new(None),
             unwritable: watch::Sender::new(None),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
+            ignored: Arc::default(),
         });
         let writing = write(tap, queue, Arc::clone(&shared));
         (Self { shared }, writing)
     }
 
     /// Reads until the stream ends, must be given up or can no longer be answered; says why. Requests made from then
-    /// on are known not to be sent, however long it takes to close the link.
-    pub(crate) async fn read(&self, reader: impl AsyncRead + Unpin) -> String {
-        let reason = self.read_on(reader).await;
-        self.shared.lock().unheard = Some(reason.clone());
-        reason
+    /// on are known not to be sent, however long it takes to close the link. `output`: what it is called in messages.
+    pub(crate) async fn read(&self, reader: impl AsyncRead + Unpin, output: &str) -> Ending {
+        let ending = self.read_on(reader, output).await;
+        self.shared.lock().unheard = Some(ending.reason().to_owned());
+        ending
     }
 
-    async fn read_on(&self, mut reader: impl AsyncRead + Unpin) -> String {
+    async fn read_on(&self, mut reader: impl AsyncRead + Unpin, output: &str) -> Ending {
         let mut lines = Lines::new(MESSAGE_BYTES_MAX);
         let mut unwritable = self.shared.unwritable.subscribe();
+        let (mut pace, mut overture) = (Pace::default(), Overture::default());
         loop {
-            while let Some(line) = lines.next() {
-                match line {
-                    Line::Text(text) => self.take(text),
+            while !overture.is_hopeless(lines.unfinished_bytes())
+                && let Some(line) = lines.next()
+            {
+                let is_message = match line {
+                    Line::Text(text) => self.take(text, &mut pace).await,
                     Line::TooLong(skipped) => self.skip(&skipped),
-                }
+                };
+                overture.line(is_message);
+            }
+            if overture.is_hopeless(lines.unfinished_bytes()) {
+                let what = self.shared.ignored.first();
+                return Ending::GivenUp(format!("it writes no JSON-RPC to {output}: {what}"));
             }
             if lines.unfinished_bytes() > SKIPPED_BYTES_MAX {
-                return format!("it sent a line of more than {SKIPPED_BYTES_MAX} bytes");
+                let most = SKIPPED_BYTES_MAX;
+                return Ending::GivenUp(format!("it sent a line of more than {most} bytes"));
             }
             let read = tokio::select! {
                 // What has arrived already is read first.
                 biased;
                 read = reader.read_buf(lines.space()) => read,
                 Ok(reason) = unwritable.wait_for(Option::is_some) => {
-                    return reason.clone().unwrap_or_default();
+                    return Ending::Over(reason.clone().unwrap_or_default());
                 }
             };
             match read {
-                Ok(0) => return "it closed its output".to_owned(),
-                Ok(_) => {}
-                Err(error) => return format!("its output cannot be read: {error}"),
+                Ok(0) => return Ending::Over("it closed its output".to_owned()),
+                Ok(bytes) => {
+                    overture.read(bytes);
+                    pace.piece(bytes).await;
+                }
+                Err(error) => return Ending::Over(format!("its output cannot be read: {error}")),
             }
         }
     }
@@ -248,29 +282,33 @@ impl Link {
         self.shared.close(reason);
     }
 
-    /// What a failure should tell besides its reason.
-    pub(crate) fn ignored(&self) -> Option<String> {
-        let table = self.shared.lock();
-        (table.ignored > 0).then(|| {
-            format!(
-                "{} lines of its output were no messages: {}",
-                table.ignored, table.last_ignored
-            )
-        })
+    /// What came and was no message.
+    pub(crate) fn ignored(&self) -> &Arc<Ignored> {
+        &self.shared.ignored
     }
 
-    fn take(&self, text: &[u8]) {
+    /// Whether it was a message.
+    async fn take(&self, text: &[u8], pace: &mut Pace) -> bool {
+        pace.piece(0).await;
         match onecall_mcp::batch(text) {
             None => self.take_one(text),
             Some(Ok(messages)) => {
-                let messages = messages.iter().map(|message| message.get().as_bytes());
-                messages.for_each(|message| self.take_one(message));
+                let mut is_message = false;
+                for message in messages {
+                    pace.piece(0).await;
+                    is_message |= self.take_one(message.get().as_bytes());
+                }
+                is_message
             }
             Some(Err(fault)) => self.unreadable(text, fault),
         }
     }
 
-    fn take_one(&self, text: &[u8]) {
+    fn take_one(&self, text: &[u8]) -> bool {
+        if !text.trim_ascii_start().starts_with(b"{") {
+            self.shared.ignored.add(text);
+            return false;
+        }
         match onecall_mcp::parse_of_server(text) {
             Ok(Incoming::Response {
                 id: Some(RequestId::Number(id)),
@@ -280,139 +318,37 @@ impl Link {
             }
             // Nobody waits for an answer without our kind of id.
             Ok(Incoming::Response { .. }) => {}
-            Ok(Incoming::Notification { method, params }) => self.notified(&method, &params),
+            Ok(Incoming::Notification { method, params }) => self.notified(&method, params),
             Ok(Incoming::Request { id, method, params }) => self.asked(id, method, params),
-            Err(fault) => self.unreadable(text, fault),
+            Err(fault) => return self.unreadable(text, fault),
         }
+        true
     }
 
-    fn unreadable(&self, text: &[u8], fault: ShapeError) {
+    /// Whether it names the request whose answer it is.
+    fn unreadable(&self, text: &[u8], fault: ShapeError) -> bool {
         let looks_like_message = text.trim_ascii_start().starts_with(b"{");
         match Skipped::of(text).response_id() {
             Some(id) if looks_like_message => {
                 self.shared.finish(id, Err(RequestError::of_answer(fault)));
+                true
             }
             _ => {
-                let mut table = self.shared.lock();
-                table.ignored += 1;
-                let shown = String::from_utf8_lossy(&text[..text.len().min(200)]);
-                table.last_ignored = shown.chars().filter(|c| !c.is_control()).collect();
+                self.shared.ignored.add(text);
+                false
             }
         }
     }
 
-    fn skip(&self, skipped: &Skipped) {
+    fn skip(&self, skipped: &Skipped) -> bool {
         let what = format!("{} bytes, {MESSAGE_BYTES_MAX} are allowed", skipped.bytes);
-        match skipped.response_id() {
-            Some(id) => self.shared.finish(id, Err(RequestError::Limit(what))),
-            None => self.shared.lock().ignored += 1,
+        let answered = skipped.response_id();
+        if let Some(id) = answered {
+            self.shared.finish(id, Err(RequestError::Limit(what)));
+        } else {
+            self.shared.ignored.add(&skipped.head);
         }
-    }
-
-    fn notified(&self, name: &str, params: &Value) {
-        match name {
-            method::PROGRESS => {
-                let token = params
-                    .get(meta::PROGRESS_TOKEN)
-                    .and_then(RequestId::from_value);
-                let Some(RequestId::Number(id)) = token else {
-                    return;
-                };
-                let table = self.shared.lock();
-                let sink = table
-                    .waiting
-                    .get(&id)
-                    .and_then(|waiting| waiting.progress.as_ref());
-                if let (Some(sink), Some(progress)) = (sink, Progress::read(params)) {
-                    let _ = sink.try_send(progress);
-                }
-            }
-            method::MESSAGE => {
-                if let Some(sink) = self.newest(|waiting| waiting.messages.clone()) {
-                    let _ = sink.try_send(params.clone());
-                }
-            }
-            method::LISTEN_ACKNOWLEDGED => {
-                let id = meta::get(params, meta::SUBSCRIPTION_ID).and_then(RequestId::from_value);
-                let stream = match id {
-                    Some(RequestId::Number(id)) => {
-                        let table = self.shared.lock();
-                        let waiting = table.waiting.get(&id);
-                        waiting.and_then(|waiting| waiting.acknowledged.clone())
-                    }
-                    Some(RequestId::Text(_)) | None => {
-                        self.newest(|waiting| waiting.acknowledged.clone())
-                    }
-                };
-                if let Some(stream) = stream {
-                    stream.notify_one();
-                }
-            }
-            _ => self.shared.news.take(name, params),
-        }
-    }
-
-    /// Answers what a server may ask of us; questions go to the call they can belong to.
-    fn asked(&self, id: RequestId, name: String, params: Value) {
-        if name == method::PING {
-            return self.reply(&onecall_mcp::response(&id, &json!({})));
-        }
-        let is_question = matches!(
-            name.as_str(),
-            method::ELICIT | method::SAMPLE | method::ROOTS_LIST
-        );
-        let placed = is_question.then(|| self.shared.lock().placed()).flatten();
-        let permit = Arc::clone(&self.shared.questions).try_acquire_owned();
-        let (Some(asking), Ok(permit)) = (placed, permit) else {
-            let error = RpcError::method_not_found(&name);
-            return self.reply(&onecall_mcp::response_error(Some(&id), &error));
-        };
-        let pages = &self.shared.news.pages;
-        asking.asker.note(&name, &params, pages);
-        let link = self.clone();
-        tokio::spawn(async move {
-            let answer = link.put(asking, &name, &params).await;
-            drop(permit);
-            link.reply(&match answer {
-                Some(answer) => onecall_mcp::response(&id, &answer),
-                None => onecall_mcp::response_error(
-                    Some(&id),
-                    &RpcError::new(onecall_mcp::code::INTERNAL, "nobody took the question"),
-                ),
-            });
-        });
-    }
-
-    /// Puts a question until it is answered or refused. A call that is answered with the question open was not the one
-    /// that it belongs to: then it is put to another.
-    async fn put(&self, mut asking: Asking, name: &str, params: &Value) -> Option<Value> {
-        loop {
-            let asker = asking.asker.clone();
-            let answer = asking.ask(name.to_owned(), params.clone()).await;
-            if answer.is_some() || !asker.is_answered() {
-                return answer;
-            }
-            asking = self.shared.lock().placed()?;
-        }
-    }
-
-    /// What the newest call has of a kind. Invariant: calls that take messages share a connection only
-    /// when they have one caller, so any of them reaches the right person.
-    fn newest<T>(&self, have: impl Fn(&Waiting) -> Option<T>) -> Option<T> {
-        let table = self.shared.lock();
-        let having = table.waiting.iter().filter_map(|(id, waiting)| {
-            let had = have(waiting)?;
-            Some((*id, had))
-        });
-        having.max_by_key(|(id, _)| *id).map(|(_, had)| had)
-    }
-
-    fn reply(&self, message: &Value) {
-        // Limit: a server that does not read gets no replies either.
-        let _ = self
-            .shared
-            .outbound
-            .try_send(Frame::other(message.to_string()));
+        answered.is_some()
     }
 }
 

@@ -210,7 +210,7 @@ async fn fetch(slot: &Slot, kind: ListKind) -> Result<(Vec<Exact>, Option<Durati
     let mut cursor: Option<String> = None;
     for number in 1.. {
         let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-        let raw = slot.request(method, params, None).await?;
+        let raw = slot.request(method, params.into(), None).await?;
         bytes += raw.get().len();
         let page = ListPage::from_raw(&raw, key).map_err(malformed)?;
         for entry in page.entries {

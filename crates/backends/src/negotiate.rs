@@ -69,13 +69,16 @@ pub(crate) async fn open_as(
 ) -> Result<Agreement, ConnectError> {
     match era {
         Era::Legacy => initialize(link, opening).await,
-        Era::Modern => {
-            let answer = discover(link, opening).await;
-            match judge(answer)? {
+        Era::Modern => match discover(link, opening).await {
+            // No other process is tried, so this is all there is to tell.
+            Err(error @ (RequestError::Lost(_) | RequestError::Malformed(_))) => {
+                Err(error.of_connect(method::DISCOVER))
+            }
+            answer => match judge(answer)? {
                 Judged::Modern(agreement) => Ok(agreement),
                 Judged::Legacy => Err(ConnectError::NoCommonRevision),
-            }
-        }
+            },
+        },
     }
 }
 
@@ -252,7 +255,7 @@ mod tests {
                 tokio::spawn(slow_server(far)),
                 tokio::spawn({
                     let link = link.clone();
-                    async move { drop(link.read(reader).await) }
+                    async move { drop(link.read(reader, "stdout").await) }
                 }),
             ];
             let Ok(Found::Agreed(agreement)) = probe(&link, &opening).await else {

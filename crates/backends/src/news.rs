@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use onecall_mcp::method;
-use serde_json::Value;
+use onecall_mcp::{Exact, method};
+use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
-use crate::limits::UPDATES_MAX;
+use crate::limits::{UPDATE_BYTES_MAX, UPDATES_MAX};
 use crate::pages::Pages;
 
 /// How often a server has said that each of its lists changed.
@@ -19,11 +19,43 @@ pub struct Changes {
     pub prompts: u64,
 }
 
+/// A resource has changed, or may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Updated {
+    pub(crate) uri: Arc<str>,
+    /// The parameters of the notification that says so, as text alone: many of them may wait.
+    pub(crate) params: Arc<str>,
+}
+
+impl Updated {
+    /// What is said beside the resource goes on where it is short.
+    fn read(params: &Exact) -> Option<Self> {
+        let uri = params.value().get("uri")?.as_str()?;
+        if params.text().len() > UPDATE_BYTES_MAX {
+            return Some(Self::of(uri));
+        }
+        Some(Self {
+            uri: uri.into(),
+            params: params.text().into(),
+        })
+    }
+
+    /// One that nobody told of.
+    pub(crate) fn of(uri: &str) -> Self {
+        Self {
+            uri: uri.into(),
+            params: json!({ "uri": uri }).to_string().into(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct News {
     changes: watch::Sender<Changes>,
-    updated: broadcast::Sender<Arc<str>>,
+    updated: broadcast::Sender<Updated>,
     pub(crate) pages: Pages,
+    /// A question was refused, since nobody can tell whose call it belongs to.
+    unplaced: watch::Sender<bool>,
 }
 
 impl News {
@@ -32,18 +64,31 @@ impl News {
             changes: watch::Sender::default(),
             updated: broadcast::Sender::new(UPDATES_MAX),
             pages: Pages::default(),
+            unplaced: watch::Sender::new(false),
         }
     }
 
+    /// A question is refused, since there is no call that it can be put to.
+    pub(crate) fn question_refused(&self) {
+        self.unplaced
+            .send_if_modified(|was| !std::mem::replace(was, true));
+    }
+
+    /// Waits for the first question that is refused; for ever where none is.
+    pub(crate) async fn refused_question(&self) {
+        let mut unplaced = self.unplaced.subscribe();
+        let _ = unplaced.wait_for(|is_refused| *is_refused).await;
+    }
+
     /// Takes a notification; those that are no news are passed over.
-    pub(crate) fn take(&self, name: &str, params: &Value) {
+    pub(crate) fn take(&self, name: &str, params: &Exact) {
         match name {
             method::TOOLS_CHANGED => self.changes.send_modify(|seen| seen.tools += 1),
             method::RESOURCES_CHANGED => self.changes.send_modify(|seen| seen.resources += 1),
             method::PROMPTS_CHANGED => self.changes.send_modify(|seen| seen.prompts += 1),
             method::RESOURCE_UPDATED => {
-                if let Some(uri) = params.get("uri").and_then(Value::as_str) {
-                    self.update(uri.into());
+                if let Some(updated) = Updated::read(params) {
+                    self.update(updated);
                 }
             }
             method::ELICITATION_COMPLETE => self.pages.done(params),
@@ -51,10 +96,9 @@ impl News {
         }
     }
 
-    /// A resource has changed, or may have.
-    pub(crate) fn update(&self, uri: Arc<str>) {
+    pub(crate) fn update(&self, updated: Updated) {
         // Nobody may be listening.
-        let _ = self.updated.send(uri);
+        let _ = self.updated.send(updated);
     }
 
     /// The list of tools may have changed before anybody could be told.
@@ -75,7 +119,33 @@ impl News {
         self.changes.subscribe()
     }
 
-    pub(crate) fn updated(&self) -> broadcast::Receiver<Arc<str>> {
+    pub(crate) fn updated(&self) -> broadcast::Receiver<Updated> {
         self.updated.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn an_update_goes_on_as_it_was_told_where_that_is_short() {
+        let news = News::new();
+        let mut updated = news.updated();
+        let long = "x".repeat(UPDATE_BYTES_MAX);
+        for params in [
+            json!({ "n": 1, "uri": "a:b" }),
+            json!({ "uri": "a:c", "long": long }),
+            json!({ "uri": 1 }),
+            Value::Null,
+        ] {
+            news.take(method::RESOURCE_UPDATED, &params.into());
+        }
+        let told: Vec<String> = std::iter::from_fn(|| updated.try_recv().ok())
+            .map(|told| told.params.to_string())
+            .collect();
+        assert_eq!(told, [r#"{"n":1,"uri":"a:b"}"#, r#"{"uri":"a:c"}"#]);
     }
 }

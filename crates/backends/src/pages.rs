@@ -5,17 +5,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
-use onecall_mcp::QuestionShape;
+use onecall_mcp::{Exact, QuestionShape};
 use serde_json::Value;
 
 use crate::limits::{PAGE_NAME_BYTES_MAX, PAGES_MAX};
 
 /// Takes the parameters of `notifications/elicitation/complete`, as received, also after the call has ended.
 #[derive(Clone)]
-pub struct PageSink(Arc<dyn Fn(Value) + Send + Sync>);
+pub struct PageSink(Arc<dyn Fn(Exact) + Send + Sync>);
 
 impl PageSink {
-    pub fn new(tell: impl Fn(Value) + Send + Sync + 'static) -> Self {
+    pub fn new(tell: impl Fn(Exact) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 }
@@ -47,8 +47,8 @@ impl Pages {
     }
 
     /// The server says that a page is done with.
-    pub(crate) fn done(&self, params: &Value) {
-        let name = params.get("elicitationId").and_then(Value::as_str);
+    pub(crate) fn done(&self, params: &Exact) {
+        let name = params.value().get("elicitationId").and_then(Value::as_str);
         let sink = name.and_then(|name| {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.shift_remove(name)
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_page_is_told_once_and_only_to_whom_was_sent_there() {
         let pages = Pages::default();
-        let heard: Arc<Mutex<Vec<(usize, Value)>>> = Arc::default();
+        let heard: Arc<Mutex<Vec<(usize, Exact)>>> = Arc::default();
         let sink = |who: usize| {
             let heard = Arc::clone(&heard);
             PageSink::new(move |params| heard.lock().unwrap().push((who, params)))
@@ -79,10 +79,10 @@ mod tests {
         pages.sent(&json!({ "mode": "url" }), &sink(0));
         pages.sent(&named(&"n".repeat(PAGE_NAME_BYTES_MAX + 1)), &sink(0));
         for name in ["p0", "p2", "p2", "other"] {
-            pages.done(&named(name));
+            pages.done(&named(name).into());
         }
-        pages.done(&json!({}));
+        pages.done(&json!({}).into());
         // The first has made room for the last.
-        assert_eq!(*heard.lock().unwrap(), [(2, named("p2"))]);
+        assert_eq!(*heard.lock().unwrap(), [(2, named("p2").into())]);
     }
 }

@@ -1,8 +1,9 @@
 //! Parameters of an outgoing request, written straight into its text: a call's arguments are
 //! serialized once, and what every modern request carries is prepared once for a connection.
 
-use onecall_mcp::{Revision, TASKS_EXTENSION, meta, mirrored};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use onecall_mcp::field::{INPUT_RESPONSES, REQUEST_STATE};
+use onecall_mcp::{Exact, Fields, Revision, TASKS_EXTENSION, meta, mirrored};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,8 @@ pub(crate) struct Params<'a> {
     /// Of an opened connection: what the protocol wants in `_meta` is the stamp's to say, if there is one.
     is_opened: bool,
     stamp: Option<(&'a Stamp, Takes)>,
+    /// Tasks are declared beside what the client declares whom the request is passed on for.
+    declares_tasks: bool,
     progress_token: Option<i64>,
 }
 
@@ -35,6 +38,29 @@ enum Body<'a> {
         is_task: bool,
     },
     Other(&'a Value),
+    Passed(&'a Passed),
+}
+
+/// Parameters that came from somebody else, and go on as they were written.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    params: Exact,
+    fields: Fields,
+    meta: Fields,
+}
+
+impl Passed {
+    pub(crate) fn new(params: Exact) -> Self {
+        let mut fields = params.fields();
+        let meta = fields.get("_meta");
+        let meta = meta.and_then(|meta| Fields::read(meta.get(), "`_meta`").ok());
+        fields.remove("_meta");
+        Self {
+            params,
+            fields,
+            meta: meta.unwrap_or_default(),
+        }
+    }
 }
 
 impl Stamp {
@@ -76,6 +102,17 @@ impl<'a> Params<'a> {
             body: Body::Other(params),
             is_opened: false,
             stamp: None,
+            declares_tasks: false,
+            progress_token: None,
+        }
+    }
+
+    pub(crate) fn passed(passed: &'a Passed) -> Self {
+        Self {
+            body: Body::Passed(passed),
+            declares_tasks: false,
+            is_opened: false,
+            stamp: None,
             progress_token: None,
         }
     }
@@ -90,7 +127,16 @@ impl<'a> Params<'a> {
             },
             is_opened: false,
             stamp: None,
+            declares_tasks: false,
             progress_token: None,
+        }
+    }
+
+    /// For a tool that a modern server runs as a task only.
+    pub(crate) fn declaring_tasks(self, declares_tasks: bool) -> Self {
+        Self {
+            declares_tasks,
+            ..self
         }
     }
 
@@ -117,16 +163,19 @@ impl<'a> Params<'a> {
         match self.body {
             Body::Call { call, .. } => Some(&call.tool),
             Body::Other(params) => mirrored(method, params),
+            Body::Passed(passed) => mirrored(method, passed.params.value()),
         }
     }
 
     fn meta(&self) -> Meta<'a> {
         let given = match self.body {
-            Body::Call { call, .. } => Some(&call.meta),
-            Body::Other(params) => params.get("_meta").and_then(Value::as_object),
+            Body::Call { call, .. } => Given::Values(Some(&call.meta)),
+            Body::Other(params) => Given::Values(params.get("_meta").and_then(Value::as_object)),
+            Body::Passed(passed) => Given::Texts(&passed.meta),
         };
         Meta {
             given,
+            declares_tasks: self.declares_tasks,
             is_opened: self.is_opened,
             stamp: self.stamp,
             progress_token: self.progress_token,
@@ -146,10 +195,10 @@ impl Serialize for Params<'_> {
                 map.serialize_entry("name", &call.tool)?;
                 map.serialize_entry("arguments", arguments)?;
                 if let Some(answers) = &call.input_responses {
-                    map.serialize_entry("inputResponses", answers)?;
+                    map.serialize_entry(INPUT_RESPONSES, answers)?;
                 }
                 if let Some(state) = &call.request_state {
-                    map.serialize_entry("requestState", state)?;
+                    map.serialize_entry(REQUEST_STATE, state)?;
                 }
                 if is_task {
                     map.serialize_entry("task", &json!({}))?;
@@ -160,6 +209,11 @@ impl Serialize for Params<'_> {
                     if key != "_meta" {
                         map.serialize_entry(key, value)?;
                     }
+                }
+            }
+            Body::Passed(passed) => {
+                for (key, value) in passed.fields.iter() {
+                    map.serialize_entry(key, value)?;
                 }
             }
         }
@@ -174,18 +228,73 @@ impl Serialize for Params<'_> {
 /// `_meta`: what the caller gave, then what the protocol wants, which wins; but capabilities that are given are those
 /// of the client whom the request is passed on for.
 struct Meta<'a> {
-    given: Option<&'a Map<String, Value>>,
+    given: Given<'a>,
+    declares_tasks: bool,
     is_opened: bool,
     stamp: Option<(&'a Stamp, Takes)>,
     progress_token: Option<i64>,
 }
 
-impl Meta<'_> {
+/// What the caller gave for `_meta`.
+#[derive(Clone, Copy)]
+enum Given<'a> {
+    Values(Option<&'a Map<String, Value>>),
+    Texts(&'a Fields),
+}
+
+impl<'a> Meta<'a> {
     fn is_empty(&self) -> bool {
-        let given = self.given.into_iter().flatten();
+        let is_theirs = |key: &str| !self.is_ours(key);
         self.stamp.is_none()
             && self.progress_token.is_none()
-            && given.filter(|(key, _)| !self.is_ours(key)).count() == 0
+            && match self.given {
+                Given::Values(given) => !given.into_iter().flatten().any(|(key, _)| is_theirs(key)),
+                Given::Texts(given) => !given.iter().any(|(key, _)| is_theirs(key)),
+            }
+    }
+
+    fn write_given<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self.given {
+            Given::Values(given) => {
+                for (key, value) in given.into_iter().flatten() {
+                    if !self.is_ours(key) {
+                        map.serialize_entry(key, value)?;
+                    }
+                }
+            }
+            Given::Texts(given) => {
+                for (key, value) in given.iter() {
+                    if !self.is_ours(key) {
+                        map.serialize_entry(key, value)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Capabilities of the client whom the request is passed on for.
+    fn write_capabilities<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        stamp: &'a Stamp,
+        takes: Takes,
+    ) -> Result<(), M::Error> {
+        const KEY: &str = meta::CLIENT_CAPABILITIES;
+        match self.given {
+            Given::Values(Some(given)) if given.contains_key(KEY) => match &given[KEY] {
+                Value::Object(declared) if self.declares_tasks => {
+                    map.serialize_entry(KEY, &WithTasks(declared))
+                }
+                declared => map.serialize_entry(KEY, declared),
+            },
+            Given::Texts(given) if given.get(KEY).is_some() => {
+                map.serialize_entry(KEY, &given.get(KEY))
+            }
+            Given::Values(_) | Given::Texts(_) => {
+                map.serialize_entry(KEY, stamp.capabilities(takes))
+            }
+        }
     }
 
     fn is_ours(&self, key: &str) -> bool {
@@ -201,27 +310,39 @@ impl Meta<'_> {
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.given.into_iter().flatten() {
-            if !self.is_ours(key) {
-                map.serialize_entry(key, value)?;
-            }
-        }
+        self.write_given(&mut map)?;
         if let Some((stamp, takes)) = self.stamp {
             map.serialize_entry(meta::PROTOCOL_VERSION, stamp.revision.as_str())?;
             map.serialize_entry(meta::CLIENT_INFO, &stamp.client_info)?;
-            let passed = self
-                .given
-                .and_then(|given| given.get(meta::CLIENT_CAPABILITIES));
-            match passed {
-                Some(passed) => map.serialize_entry(meta::CLIENT_CAPABILITIES, passed)?,
-                None => {
-                    map.serialize_entry(meta::CLIENT_CAPABILITIES, stamp.capabilities(takes))?;
-                }
-            }
+            self.write_capabilities(&mut map, stamp, takes)?;
         }
         if let Some(token) = self.progress_token {
             map.serialize_entry(meta::PROGRESS_TOKEN, &token)?;
         }
+        map.end()
+    }
+}
+
+/// Capabilities of a client whose call is passed on, and tasks beside them: a task is followed here, and the client
+/// gets its result.
+struct WithTasks<'a>(&'a Map<String, Value>);
+
+impl Serialize for WithTasks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const EXTENSIONS: &str = "extensions";
+        let others = self.0.iter().filter(|(key, _)| *key != EXTENSIONS);
+        let mut extensions = match self.0.get(EXTENSIONS) {
+            Some(Value::Object(declared)) => declared.clone(),
+            _ => Map::new(),
+        };
+        extensions
+            .entry(TASKS_EXTENSION)
+            .or_insert_with(|| json!({}));
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in others {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry(EXTENSIONS, &extensions)?;
         map.end()
     }
 }
@@ -262,6 +383,35 @@ mod tests {
     }
 
     #[test]
+    fn tasks_are_declared_beside_what_the_client_declares() {
+        let arguments = to_raw_value(&json!({})).unwrap();
+        let stamp = Stamp::new(Revision::MODERN, &json!({ "name": "n" }));
+        let own = json!({ TASKS_EXTENSION: { "own": 1 }, "x/y": {} });
+        for (given, extensions) in [
+            (json!({ "roots": {} }), json!({ TASKS_EXTENSION: {} })),
+            (
+                json!({ "roots": {}, "extensions": { "x/y": {} } }),
+                json!({ "x/y": {}, TASKS_EXTENSION: {} }),
+            ),
+            (json!({ "roots": {}, "extensions": own }), own.clone()),
+        ] {
+            let mut call = Call::new("t", json!({}));
+            let capabilities = meta::CLIENT_CAPABILITIES.to_owned();
+            call.meta.insert(capabilities, given);
+            let params = Params::call(&call, &arguments, false).stamped(Some(&stamp), Takes::ALL);
+            let declared = |params: Params<'_>| {
+                let mut message = read(&params.text(1, "tools/call", false));
+                message["params"]["_meta"][meta::CLIENT_CAPABILITIES].take()
+            };
+            let as_given = &call.meta[meta::CLIENT_CAPABILITIES];
+            assert_eq!(declared(params), *as_given);
+            let declared = declared(params.declaring_tasks(true));
+            let wanted = json!({ "roots": {}, "extensions": extensions });
+            assert_eq!(declared, wanted);
+        }
+    }
+
+    #[test]
     fn a_handshake_server_is_told_nothing_of_the_other_era() {
         let mut call = Call::new("t", json!({}));
         let capabilities = meta::CLIENT_CAPABILITIES.to_owned();
@@ -276,6 +426,18 @@ mod tests {
         call.meta.insert("own".to_owned(), json!(1));
         let meta = &read(&text(&call))["params"]["_meta"];
         assert_eq!(*meta, json!({ "own": 1 }));
+    }
+
+    #[test]
+    fn what_is_passed_on_is_written_as_it_came() {
+        let text = r#"{"_meta":{"own":1.10,"io.modelcontextprotocol/clientInfo":{},"b":1e400},"z":123456789012345678901234567890,"uri":"u"}"#;
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let passed = Passed::new(Exact::from_raw(&raw).unwrap());
+        let params = Params::passed(&passed).stamped(None, Takes::default());
+        assert_eq!(params.mirrored("resources/read"), Some("u"));
+        let text = params.text(1, "resources/read", false);
+        let kept = r#""z":123456789012345678901234567890,"uri":"u","_meta":{"own":1.10,"b":1e400}"#;
+        assert!(text.contains(kept), "{text}");
     }
 
     #[test]

@@ -156,12 +156,20 @@ impl Backends {
 
     /// Calls a tool under the backend's own name for it. Dropping the future cancels the call at
     /// the backend.
-    pub async fn call(&self, backend: &BackendName, call: Call) -> Result<CallAnswer, CallError> {
-        let entry = self.entry(backend)?;
-        let asks = call.asker.is_some();
-        let own = self.own_slot(entry, call.caller.as_ref(), call.token.as_ref(), asks)?;
-        let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
-        slot.call(call).await
+    pub fn call(
+        &self,
+        backend: &BackendName,
+        call: impl Into<Box<Call>>,
+    ) -> impl Future<Output = Result<CallAnswer, CallError>> + Send {
+        // Boxed before anything waits: else each future on the way would have room for a call.
+        let call = call.into();
+        async move {
+            let entry = self.entry(backend)?;
+            let asks = call.asker.is_some();
+            let own = self.own_slot(entry, call.caller.as_ref(), call.token.as_ref(), asks)?;
+            let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
+            slot.call(&call).await
+        }
     }
 
     /// Sends any other request of a caller, such as `resources/read`, and returns the result as received.
@@ -169,7 +177,7 @@ impl Backends {
         &self,
         backend: &BackendName,
         method: &str,
-        params: Value,
+        params: Exact,
         from: &Requester,
     ) -> Result<Box<RawValue>, CallError> {
         let entry = self.entry(backend)?;

@@ -14,9 +14,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::{ConnectError, seconds};
 use crate::limits::{EXIT_STATUS_WAIT, TERMINATE_GRACE};
-use crate::link::Link;
+use crate::link::{Ending, Link};
 use crate::options::StdioOptions;
-use crate::stderr::{LastWords, StderrRing, said};
+use crate::pace::Pace;
+use crate::stderr::{LastWords, StderrRing, said, wrote};
 
 /// A running child. Dropping it ends the child politely, in the background.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a child. `children` has a task for it until it is gone, whoever drops what; `words` has its stderr.
+    /// Starts a child. `children` has a task for it until it is gone, whoever drops what; `words` has what it says.
     pub(crate) fn spawn(
         options: &StdioOptions,
         grace: Duration,
@@ -48,7 +49,7 @@ impl Process {
             return Err(failed("its streams are not connected".to_owned()));
         };
         let (link, writing) = Link::new(stdin);
-        let ring = words.begin();
+        let ring = words.begin(link.ignored());
         let stop = CancellationToken::new();
         let ended = CancellationToken::new();
         let writing = tokio::spawn(writing);
@@ -120,8 +121,10 @@ fn command(options: &StdioOptions) -> Command {
 
 async fn drain(mut stderr: ChildStderr, ring: Arc<StderrRing>) {
     let mut chunk = vec![0; 4096];
+    let mut pace = Pace::default();
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
         ring.push(&chunk[..count]);
+        pace.piece(count).await;
     }
 }
 
@@ -145,14 +148,14 @@ impl Watch {
         mut draining: JoinHandle<()>,
     ) {
         let pid = child.id();
-        let reason = tokio::select! {
-            reason = self.link.read(stdout) => reason,
-            () = self.stop.cancelled() => "it was shut down".to_owned(),
+        let ending = tokio::select! {
+            ending = self.link.read(stdout, "stdout") => ending,
+            () = self.stop.cancelled() => Ending::GivenUp("it was shut down".to_owned()),
         };
         if self.stop.is_cancelled() {
-            self.link.close(&reason);
+            self.link.close(ending.reason());
         } else {
-            let reason = self.explain(&mut child, &mut draining, &reason).await;
+            let reason = self.explain(&mut child, &mut draining, &ending).await;
             self.link.close(&reason);
         }
         // The writer owns stdin and ends with the link.
@@ -183,21 +186,24 @@ impl Watch {
         &self,
         child: &mut Child,
         draining: &mut JoinHandle<()>,
-        reason: &str,
+        ending: &Ending,
     ) -> String {
-        let status = tokio::time::timeout(EXIT_STATUS_WAIT, child.wait()).await;
-        if status.is_ok() {
-            // A grandchild may hold stderr open; then what has arrived must do.
-            let _ = tokio::time::timeout(EXIT_STATUS_WAIT, draining).await;
-        }
-        let mut text = match status {
-            Ok(Ok(status)) => format!("the process ended ({status})"),
-            _ => reason.to_owned(),
+        let mut text = match ending {
+            // A child that we no longer listen to may well end of it, which says nothing.
+            Ending::GivenUp(reason) => reason.clone(),
+            Ending::Over(reason) => {
+                let status = tokio::time::timeout(EXIT_STATUS_WAIT, child.wait()).await;
+                if status.is_ok() {
+                    // A grandchild may hold stderr open; then what has arrived must do.
+                    let _ = tokio::time::timeout(EXIT_STATUS_WAIT, draining).await;
+                }
+                let ended = match status {
+                    Ok(Ok(status)) => format!("the process ended ({status})"),
+                    _ => reason.clone(),
+                };
+                ended + &wrote(self.link.ignored().told().as_deref())
+            }
         };
-        if let Some(ignored) = self.link.ignored() {
-            text.push_str("; ");
-            text.push_str(&ignored);
-        }
         text.push_str(&said(&self.ring.tail()));
         text
     }

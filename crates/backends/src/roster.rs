@@ -25,6 +25,8 @@ pub struct ToolLists {
 pub struct ResourceUpdate {
     pub backend: BackendName,
     pub uri: Arc<str>,
+    /// The parameters of `notifications/resources/updated`, as received.
+    pub params: Arc<str>,
 }
 
 pub(crate) struct Roster {
@@ -88,10 +90,13 @@ impl Roster {
             }
             Told::Resources => self.changes.send_modify(|seen| seen.resources += 1),
             Told::Prompts => self.changes.send_modify(|seen| seen.prompts += 1),
-            Told::Updated(uri) => {
-                let backend = name.clone();
+            Told::Updated(updated) => {
                 // Nobody may be listening.
-                let _ = self.updates.send(Arc::new(ResourceUpdate { backend, uri }));
+                let _ = self.updates.send(Arc::new(ResourceUpdate {
+                    backend: name.clone(),
+                    uri: updated.uri,
+                    params: updated.params,
+                }));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use onecall_mcp::{CallAnswer, Era, Tool, code, method};
+use onecall_mcp::{CallAnswer, Era, Exact, Tool, code, method};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, SemaphorePermit, watch};
@@ -21,14 +21,18 @@ use crate::circuit::{Refused, Trial};
 use crate::client::{Client, Target};
 use crate::error::{CallError, ConnectError, RequestError};
 use crate::health::{Health, Verdict, is_silence};
-use crate::limits::BACKOFF_WAITED;
+use crate::limits::{BACKOFF_WAITED, TOLD_UNSENT};
 use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
+use crate::news::Updated;
 use crate::options::{ClientInfo, TransportOptions};
 use crate::pages::PageSink;
 use crate::params::capabilities_of;
 use crate::subscriptions::Subscriptions;
 use crate::tasks;
+
+/// What is said of a server whose questions are refused.
+const ASKS_NOBODY: &str = "it asks in the middle of a call and is refused: calls of all clients share one connection, so nobody can tell whom it asks; `session: per-client` gives each client its own";
 
 /// What a backend has to tell.
 #[derive(Clone, Debug)]
@@ -38,8 +42,8 @@ pub(crate) enum Told {
     /// Resources or their templates may be others now.
     Resources,
     Prompts,
-    /// A resource that somebody subscribed to.
-    Updated(Arc<str>),
+    /// A resource that somebody subscribed to: the parameters of the notification.
+    Updated(Updated),
 }
 
 /// Takes what a backend tells.
@@ -55,6 +59,8 @@ pub(crate) struct Slot {
     tools: Mutex<Option<Arc<[Tool]>>>,
     /// What is odd about the list.
     remarks: Mutex<Vec<String>>,
+    /// A question of the server was refused, since it could belong to anybody's call.
+    asks_nobody: AtomicBool,
     pub(crate) lists: Lists,
     pub(crate) subscriptions: Subscriptions,
     found_era: Mutex<Option<Era>>,
@@ -76,6 +82,8 @@ enum State {
     Ready(Arc<Client>),
     Down {
         reason: String,
+        /// The status with which it refused us, where it did.
+        denied: Option<u16>,
         until: Instant,
         failures: u64,
     },
@@ -109,6 +117,7 @@ impl Slot {
             busy: AtomicUsize::new(0),
             tools: Mutex::default(),
             remarks: Mutex::default(),
+            asks_nobody: AtomicBool::new(false),
             lists: Lists::default(),
             subscriptions: Subscriptions::default(),
             found_era: Mutex::new(target.options.era),
@@ -132,7 +141,7 @@ impl Slot {
     }
 
     /// One call: waits for a connection and a free place, all within the time-out.
-    pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
+    pub(crate) async fn call(&self, call: &Call) -> Result<CallAnswer, CallError> {
         let backend = &self.target.options.name;
         let arguments = call.arguments.text();
         let bytes = arguments.get().len();
@@ -149,11 +158,14 @@ impl Slot {
         let asker = call.asker.clone();
         let asker = asker.map(|sink| Asker::new(sink, call.pages.clone()));
         let work = async {
-            let (client, _place) = self.admitted().await?;
+            let (client, _place) = self.admitted_within(call.unsent_timeout).await?;
             let since = Instant::now();
-            let asked = || client.call(&call, &arguments, asker.as_ref(), Arc::clone(&sent));
+            let asked = || client.call(call, &arguments, asker.as_ref(), Arc::clone(&sent));
             let mut answer = asked().await;
-            if is_mismatch(&answer) && client.mirrors() && self.list(&client).await.is_ok() {
+            if is_mismatch(&answer)
+                && client.mirrors()
+                && Box::pin(self.list(&client)).await.is_ok()
+            {
                 // It refused what the old list made of the call; the new one may do better.
                 sent.store(false, Ordering::SeqCst);
                 answer = asked().await;
@@ -193,14 +205,14 @@ impl Slot {
     pub(crate) async fn request(
         &self,
         name: &str,
-        params: Value,
+        params: Exact,
         pages: Option<&PageSink>,
     ) -> Result<Box<RawValue>, CallError> {
         let sent = Arc::new(AtomicBool::new(false));
         let work = async {
             let (client, _place) = self.admitted().await?;
             let since = Instant::now();
-            let outcome = client.request_raw(name, params, Arc::clone(&sent)).await;
+            let outcome = client.pass_on(name, params, Arc::clone(&sent)).await;
             let outcome = outcome.inspect_err(|error| client.note_pages(error, pages));
             let outcome = outcome.map_err(|error| error.of_call(&self.target.options.name))?;
             Ok((outcome, since.elapsed()))
@@ -261,6 +273,25 @@ impl Slot {
         } else {
             circuit.answered();
         }
+    }
+
+    /// The same for a caller that gives up after this time, and is told shortly before.
+    async fn admitted_within(
+        &self,
+        after: Option<Duration>,
+    ) -> Result<(Arc<Client>, Held<'_>), CallError> {
+        let Some(after) = after else {
+            return self.admitted().await;
+        };
+        let wait = after.saturating_sub(TOLD_UNSENT.min(after / 10));
+        let admitted = tokio::time::timeout(wait, self.admitted()).await;
+        admitted.unwrap_or_else(|_| {
+            Err(CallError::Timeout {
+                backend: self.target.options.name.clone(),
+                after,
+                sent: false,
+            })
+        })
     }
 
     /// A connection that is not known to be silent, and a place at the backend.
@@ -383,13 +414,20 @@ impl Slot {
                 State::Connecting { .. } => {}
                 State::Down {
                     reason,
+                    denied,
                     until,
                     failures,
                 } => {
                     let retry_in = until.saturating_duration_since(Instant::now());
                     let has_failed = failures_before.is_some_and(|before| failures > before);
                     if has_failed || retry_in > BACKOFF_WAITED {
-                        return Err(self.unavailable(reason, Some(retry_in)));
+                        return Err(match denied {
+                            Some(status) => CallError::Denied {
+                                backend: self.target.options.name.clone(),
+                                status,
+                            },
+                            None => self.unavailable(reason, Some(retry_in)),
+                        });
                     }
                     failures_before.get_or_insert(failures);
                 }

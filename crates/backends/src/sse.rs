@@ -2,13 +2,11 @@
 //! Deprecated, but such servers are about. Lines go through a `link`, like those of a child.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{StatusCode, Uri};
-use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Skipped, SseDecoder, SseEvent, SseTooLong, method};
+use onecall_mcp::{Skipped, method};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -16,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::error::{ConnectError, RequestError};
-use crate::http::{Cause, Endpoint, Streaming, broken, finish, refused};
+use crate::http::{Endpoint, EventBody, StreamFault, finish, refused};
 use crate::limits::{OUTBOUND_MAX, SSE_OPENED_PATIENCE};
 use crate::link::Link;
 use crate::negotiate::{Agreement, Opening};
@@ -46,13 +44,10 @@ pub(crate) async fn open(
             response.status()
         )));
     }
-    let mut inbound = Inbound {
-        body: response.into_body(),
-        decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
-        ready: VecDeque::new(),
-    };
+    // It lasts as long as the connection.
+    let mut inbound = Inbound(EventBody::new(response.into_body(), usize::MAX));
     let target = loop {
-        let event = inbound.next().await;
+        let event = inbound.0.next().await;
         let Some(event) = event.map_err(|fault| http(fault.to_string()))? else {
             return Err(http(
                 "the stream ended before it named its endpoint".to_owned(),
@@ -61,6 +56,8 @@ pub(crate) async fn open(
         if event.event.as_deref() == Some("endpoint") {
             break target(endpoint.uri(), &event.data)?;
         }
+        let passed_over = inbound.0.pass_over();
+        passed_over.map_err(|fault| http(fault.to_string()))?;
     };
     let (near, far) = tokio::io::duplex(PIPE_BYTES);
     let (link, writing) = Link::new(near);
@@ -112,41 +109,13 @@ fn resolved(base: &Uri, reference: &str) -> String {
     }
 }
 
-struct Inbound {
-    body: Streaming,
-    decoder: SseDecoder,
-    ready: VecDeque<SseEvent>,
-}
-
-/// Why a stream cannot be read on.
-#[derive(Debug, thiserror::Error)]
-enum StreamFault {
-    #[error("{}", broken(.0))]
-    Broken(Cause),
-    #[error("it sent too much: {0}")]
-    TooLong(SseTooLong),
-}
+struct Inbound(EventBody);
 
 impl Inbound {
-    /// The next event; `None` when the stream has ended in order.
-    async fn next(&mut self) -> Result<Option<SseEvent>, StreamFault> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
-            }
-            let Some(data) = self.body.next().await else {
-                return Ok(None);
-            };
-            let data = data.map_err(StreamFault::Broken)?;
-            let events = self.decoder.feed(&data).map_err(StreamFault::TooLong)?;
-            self.ready = events.into();
-        }
-    }
-
     /// Writes events as lines until the stream ends; what ended it, unless it ended in order.
     async fn feed(mut self, mut sink: DuplexStream, link: &Link) -> Option<StreamFault> {
         loop {
-            match self.next().await {
+            match self.0.next().await {
                 Ok(Some(event)) if !event.is_message() => {}
                 Ok(Some(event)) => {
                     // Compact JSON has no newlines; a pretty one must be brought onto one line.
@@ -157,8 +126,8 @@ impl Inbound {
                 }
                 Ok(None) => return None,
                 Err(fault) => {
-                    if let (StreamFault::TooLong(error), Some(id)) = (&fault, self.too_long()) {
-                        link.fail(id, RequestError::Limit(error.to_string()));
+                    if let (StreamFault::TooMuch(what), Some(id)) = (&fault, self.too_long()) {
+                        link.fail(id, RequestError::Limit(what.clone()));
                     }
                     return Some(fault);
                 }
@@ -168,7 +137,7 @@ impl Inbound {
 
     /// The request whose answer is too long, where its beginning tells.
     fn too_long(&self) -> Option<i64> {
-        let begun = self.decoder.unfinished();
+        let begun = self.0.unfinished();
         let skipped = Skipped {
             head: begun[..begun.len().min(512)].to_vec(),
             tail: Vec::new(),
@@ -180,14 +149,14 @@ impl Inbound {
 
 async fn read_events(inbound: Inbound, link: Link, stop: CancellationToken) {
     let (sink, source) = tokio::io::duplex(PIPE_BYTES);
-    let reading = link.read(source);
+    let reading = link.read(source, "its stream");
     tokio::pin!(reading);
     let reason = tokio::select! {
-        reason = &mut reading => reason,
+        ending = &mut reading => ending.reason().to_owned(),
         fault = inbound.feed(sink, &link) => {
             // What came before the end is read.
             let ended = reading.await;
-            fault.map_or(ended, |fault| fault.to_string())
+            fault.map_or_else(|| ended.reason().to_owned(), |fault| fault.to_string())
         }
         () = stop.cancelled() => "it was shut down".to_owned(),
     };

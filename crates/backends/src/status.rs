@@ -23,7 +23,7 @@ pub struct BackendStatus {
     pub instructions: Option<String>,
     /// Tools last listed; `None` until a list was read.
     pub tools: Option<usize>,
-    /// What was left out of the list, and why.
+    /// What was left out of the list, and why, and what else is odd about the server.
     pub remarks: Vec<String>,
     pub in_flight: usize,
     pub connects: u64,
@@ -48,6 +48,8 @@ pub enum BackendState {
     },
     Down {
         reason: String,
+        /// It refused our credentials, or wants some.
+        is_denied: bool,
         retry_in: Duration,
     },
     Stopped,

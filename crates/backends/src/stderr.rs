@@ -1,34 +1,48 @@
-//! The last bytes of a child's stderr, kept to be shown when something fails.
+//! The last bytes of a child's stderr, kept to be shown when something fails, beside what it wrote to stdout in vain.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::limits::{STDERR_BYTES_MAX, STDERR_SHOWN_LINES};
+use crate::link::Ignored;
 
 #[derive(Debug, Default)]
 pub(crate) struct StderrRing {
     bytes: Mutex<VecDeque<u8>>,
 }
 
-/// The stderr of the child that was started last, kept by whoever starts children: an attempt to connect that is given
+/// What the child that was started last had to say to people, kept by whoever starts children: an attempt to connect that is given
 /// up takes its child with it.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords {
-    ring: Mutex<Arc<StderrRing>>,
+    last: Mutex<(Arc<StderrRing>, Arc<Ignored>)>,
 }
 
 impl LastWords {
-    /// A ring for a child that is being started.
-    pub(crate) fn begin(&self) -> Arc<StderrRing> {
+    /// A ring for a child that is being started, and whose stdout `ignored` knows.
+    pub(crate) fn begin(&self, ignored: &Arc<Ignored>) -> Arc<StderrRing> {
         let fresh = Arc::new(StderrRing::default());
-        *self.ring.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
+        *self.lock() = (Arc::clone(&fresh), Arc::clone(ignored));
         fresh
     }
 
     pub(crate) fn tail(&self) -> Vec<String> {
-        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        ring.tail()
+        self.lock().0.tail()
     }
+
+    /// What it wrote to stdout that was no message.
+    pub(crate) fn ignored(&self) -> Option<String> {
+        self.lock().1.told()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Arc<StderrRing>, Arc<Ignored>)> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What was written to stdout, as part of a message; nothing where there was nothing.
+pub(crate) fn wrote(ignored: Option<&str>) -> String {
+    ignored.map_or_else(String::new, |ignored| format!("; {ignored}"))
 }
 
 /// The last lines as part of a message; nothing where there are none.

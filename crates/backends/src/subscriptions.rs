@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::limits::CONNECT_TIMEOUT_DEFAULT;
+use crate::news::Updated;
 
 type Uris = BTreeSet<Arc<str>>;
 
@@ -122,7 +123,7 @@ async fn listen(client: &Client, subscriptions: &Subscriptions) {
                     subscriptions.in_force.send_replace(wanted.clone());
                     // What was updated while nobody listened was told to nobody.
                     let missed = wanted.iter().filter(|_| has_broken);
-                    missed.for_each(|uri| client.news().update(Arc::clone(uri)));
+                    missed.for_each(|uri| client.news().update(Updated::of(uri)));
                 }
             }
         };

@@ -1,13 +1,16 @@
 //! A call that became a task, followed to its end: polled as often as the server wants, through
 //! reconnections, its questions put to the caller, cancelled when nobody waits any more.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onecall_mcp::field::INPUT_RESPONSES;
 use onecall_mcp::{
-    CallAnswer, CallOutput, CallResult, Era, RpcError, Task, TaskStatus, answer, code, method,
+    CallAnswer, CallOutput, CallResult, Era, Exact, RpcError, Task, TaskStatus, answer, code,
+    method,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::asking::Asker;
 use crate::client::Client;
@@ -25,7 +28,7 @@ pub(crate) async fn follow(
     let mut following = Following {
         slot,
         asker,
-        answered: Map::new(),
+        answered: HashSet::new(),
         cancel: CancelTask {
             client,
             id: started.id.clone(),
@@ -40,8 +43,8 @@ pub(crate) async fn follow(
 struct Following<'a> {
     slot: &'a Slot,
     asker: Option<&'a Asker>,
-    /// Answers given so far; keys are unique for the life of a task.
-    answered: Map<String, Value>,
+    /// What was answered so far; keys are unique for the life of a task.
+    answered: HashSet<String>,
     cancel: CancelTask,
 }
 
@@ -86,9 +89,8 @@ impl Following<'_> {
 
     /// The task as it is now; `None` while the backend cannot be reached.
     async fn get(&mut self) -> Result<Option<Task>, CallError> {
-        let params = json!({ "taskId": self.cancel.id });
         let raw = self
-            .request(method::TASKS_GET, params, None)
+            .request(method::TASKS_GET, self.named(), None)
             .await
             .map_err(|error| self.lost(error))?;
         let Some(raw) = raw else { return Ok(None) };
@@ -98,9 +100,8 @@ impl Following<'_> {
 
     /// Fetches the result of a legacy task; its questions come on the stream of this request.
     async fn result(&mut self) -> Result<Option<CallResult>, CallError> {
-        let params = json!({ "taskId": self.cancel.id });
         let raw = self
-            .request(method::TASKS_RESULT, params, self.asker.cloned())
+            .request(method::TASKS_RESULT, self.named(), self.asker.cloned())
             .await
             .map_err(|error| match error {
                 // The error or the length of the result itself.
@@ -120,17 +121,17 @@ impl Following<'_> {
     }
 
     /// Puts what a task asks to the caller and gives the answers back. A question that nobody
-    /// takes is cancelled; what cannot be asked at all ends the call.
+    /// takes, or that is answered with an error, is cancelled; what cannot be asked at all ends the call.
     async fn answer(&mut self, task: &Task) -> Result<(), CallError> {
         let fresh = task.requests.iter();
         let fresh: Vec<_> = fresh
-            .filter(|(key, _)| !self.answered.contains_key(*key))
+            .filter(|(key, _)| !self.answered.contains(*key))
             .collect();
         if fresh.is_empty() {
             return Ok(());
         }
         let foreign = fresh.iter().find_map(|(_, request)| {
-            let name = request.get("method").and_then(Value::as_str);
+            let name = request.value().get("method").and_then(Value::as_str);
             (name != Some(method::ELICIT)).then(|| name.unwrap_or("nothing known"))
         });
         let unasked = match (foreign, self.asker) {
@@ -145,22 +146,32 @@ impl Following<'_> {
         }
         let asker = self.asker;
         let asked = fresh.into_iter().map(|(key, request)| async move {
-            let params = request.get("params").cloned().unwrap_or_default();
+            let params = request.field("params").unwrap_or_else(|| json!({}).into());
             let given = match asker {
                 Some(asker) => asker.ask(method::ELICIT.to_owned(), params).await,
                 None => None,
             };
-            (key.clone(), given.unwrap_or_else(|| answer("cancel", None)))
+            let given = given.and_then(Result::ok);
+            (
+                key.clone(),
+                given.unwrap_or_else(|| answer("cancel", None).into()),
+            )
         });
-        let answers: Map<String, Value> =
-            futures::future::join_all(asked).await.into_iter().collect();
-        let params = json!({ "taskId": self.cancel.id, "inputResponses": answers });
+        let answers = futures::future::join_all(asked).await;
+        let given = answers
+            .iter()
+            .map(|(key, answer)| (key.as_str(), answer.clone()));
+        let params = Exact::object([
+            ("taskId", Value::from(self.cancel.id.as_str()).into()),
+            (INPUT_RESPONSES, Exact::object(given)),
+        ]);
         let told = self
             .request(method::TASKS_UPDATE, params, None)
             .await
             .map_err(|error| self.lost(error))?;
         if told.is_some() {
-            self.answered.extend(answers);
+            self.answered
+                .extend(answers.into_iter().map(|(key, _)| key));
         }
         Ok(())
     }
@@ -169,14 +180,14 @@ impl Following<'_> {
     async fn request(
         &mut self,
         name: &'static str,
-        params: Value,
+        params: Exact,
         asker: Option<Asker>,
     ) -> Result<Option<Box<serde_json::value::RawValue>>, RequestError> {
         let Ok(client) = self.slot.client().await else {
             return Ok(None);
         };
         self.cancel.client = Arc::clone(&client);
-        match client.request_of_task(name, &params, asker).await {
+        match client.request_of_task(name, params, asker).await {
             Ok(raw) => Ok(Some(raw)),
             Err(RequestError::NotSent(reason) | RequestError::Lost(reason)) => {
                 tracing::debug!(reason, "a task is asked for again");
@@ -184,6 +195,11 @@ impl Following<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Parameters that say which task is meant.
+    fn named(&self) -> Exact {
+        json!({ "taskId": self.cancel.id }).into()
     }
 
     /// A task that can no longer be followed may have acted or not, whatever the reason.
@@ -229,8 +245,8 @@ fn failed(text: &str) -> CallResult {
 }
 
 async fn cancel(client: &Client, id: &str) {
-    let params = json!({ "taskId": id });
-    let told = client.request_of_task(method::TASKS_CANCEL, &params, None);
+    let params = json!({ "taskId": id }).into();
+    let told = client.request_of_task(method::TASKS_CANCEL, params, None);
     let told = tokio::time::timeout(Duration::from_secs(5), told).await;
     tracing::debug!(?told, "a task was cancelled");
 }

@@ -1,7 +1,6 @@
 //! Reading the list of tools, page by page, and what is odd about it: what is left out is said by name.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use onecall_mcp::limits::{PAGES_MAX, TOOL_NAME_MAX, TOOLS_MAX};
@@ -41,8 +40,10 @@ impl Remarks {
 
     pub(crate) fn into_lines(mut self) -> Vec<String> {
         if self.unsaid > 0 {
-            self.said
-                .push(format!("{} more entries are left out", self.unsaid));
+            self.said.push(match self.unsaid {
+                1 => "1 more entry is left out".to_owned(),
+                many => format!("{many} more entries are left out"),
+            });
         }
         self.said
     }
@@ -55,7 +56,7 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
     let mut bytes = 0;
     for number in 1.. {
         let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-        let listed = client.request_raw(method::TOOLS_LIST, params, Arc::default());
+        let listed = client.request_raw(method::TOOLS_LIST, params);
         let raw = match listed.await {
             // A server of resources or prompts alone.
             Err(RequestError::Rpc(error)) if is_unknown_method(&error) => break,

@@ -29,7 +29,7 @@ impl Wire {
     ) -> Result<Box<RawValue>, RequestError> {
         match self {
             Self::Child(process) => process.link.request(name, params, options).await,
-            Self::Http(http) => http.request(name, params, options).await,
+            Self::Http(http) => http.request(name, params, &options).await,
             Self::Sse(sse) => sse.link.request(name, params, options).await,
         }
     }

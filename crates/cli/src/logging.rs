@@ -63,7 +63,7 @@ const LEFT_OUT: [&str; 3] = [
 ];
 
 /// Leaves out what `rmcp` calls an error and is none: a client went away before its answer, as every listener does. Also
-/// what it logs of answers, at whatever level: they are not logged.
+/// what it logs of errors that are answered, which hold what backends said. Who asks for `rmcp=debug` sees messages.
 struct Unsaid;
 
 impl<S: Subscriber> Layer<S> for Unsaid {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onecall_mcp::{CallOutput, Era, RpcError, code, meta, method};
+use onecall_mcp::{CallOutput, Era, RpcError, code, field, meta, method};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -217,12 +217,12 @@ async fn ask(
         Era::Modern => {
             let state = hex(&Sha256::digest(format!("{mode}:{question}")));
             match params
-                .get("inputResponses")
+                .get(field::INPUT_RESPONSES)
                 .and_then(|answers| answers.get("answer"))
             {
                 None if !exchange.can_ask(mode) => return Err(missing_capability(mode)),
                 None => return Ok(input_required(&request, &state)),
-                Some(_) if params.get("requestState") != Some(&json!(state)) => {
+                Some(_) if params.get(field::REQUEST_STATE) != Some(&json!(state)) => {
                     return Err(RpcError::invalid_params(
                         "`requestState` is of another question",
                     ));
@@ -268,8 +268,8 @@ fn missing_capability(mode: &str) -> RpcError {
 fn input_required(request: &Value, state: &str) -> Value {
     json!({
         "resultType": "input_required",
-        "inputRequests": { "answer": { "method": method::ELICIT, "params": request } },
-        "requestState": state
+        field::INPUT_REQUESTS: { "answer": { "method": method::ELICIT, "params": request } },
+        field::REQUEST_STATE: state
     })
 }
 

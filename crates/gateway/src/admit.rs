@@ -5,6 +5,7 @@ use crate::batch;
 use crate::direct::Direct;
 use crate::front::Unusual;
 use crate::handshake::{Negotiated, is_modern};
+use crate::heads::JSON;
 use crate::limits::{REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::listen::TaskIds;
 use crate::mirrors::check_mirrors;
@@ -12,6 +13,7 @@ use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
 use crate::{typed, unread};
+use axum::BoxError;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -138,13 +140,16 @@ async fn admitted(
     }
     let is_looked_at = parts.extensions.get::<Unusual>().is_some();
     if !is_looked_at && let Some(direct) = Direct::usual(&intake.shared, &parts, &bytes) {
-        return answer(intake, direct).await;
+        return Box::pin(answer(intake, direct)).await;
     }
     single(intake, parts, bytes, place, next).await
 }
 
 /// Reads the body of a message, or says why it is not taken.
-pub(crate) async fn read(intake: &Intake, body: Body) -> Result<Bytes, Response> {
+pub(crate) async fn read<B>(intake: &Intake, body: B) -> Result<Bytes, Response>
+where
+    B: HttpBody<Data = Bytes, Error: Into<BoxError>>,
+{
     let body_bytes_max = intake.body_bytes_max;
     // A client that says how much it will send need not send it.
     if body.size_hint().lower() > body_bytes_max as u64 {
@@ -159,11 +164,11 @@ pub(crate) async fn read(intake: &Intake, body: Body) -> Result<Bytes, Response>
 }
 
 /// Answers a request in place, if there is room for it.
-pub(crate) async fn answer(intake: &Intake, direct: Direct) -> Response {
+pub(crate) async fn answer(intake: &Intake, direct: Box<Direct>) -> Response {
     let answering = intake.shared.answering.token();
     match intake.place(method::TOOLS_CALL) {
         Ok(place) => {
-            let response = Box::pin(direct.answer(&intake.shared)).await;
+            let response = direct.answer(&intake.shared).await;
             counted(response, answering, place)
         }
         Err(error) => busy(Some(direct.id()), &error),
@@ -179,7 +184,7 @@ pub(crate) async fn single(
     next: Next,
 ) -> Response {
     let shared = &intake.shared;
-    let (incoming, arguments) = match parse_call(&bytes) {
+    let (incoming, written) = match parse_call(&bytes) {
         Ok(read) => read,
         Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
     };
@@ -202,7 +207,7 @@ pub(crate) async fn single(
             let content = Box::new(Content {
                 method,
                 params,
-                arguments,
+                written,
             });
             if let Err(error) = check_mirrors(shared, &parts.headers, &content) {
                 return refuse(StatusCode::BAD_REQUEST, Some(&id), &error);
@@ -228,6 +233,10 @@ pub(crate) async fn single(
             parts.extensions.insert(TaskIds::of(&params));
             bytes
         }
+        Incoming::Response {
+            id: Some(id),
+            outcome,
+        } => Bytes::from(shared.unread.answer(&id, &outcome).to_string()),
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
             bytes
         }
@@ -268,6 +277,8 @@ fn check_shape<'a>(
             let read = typed::read(bytes).map(drop);
             read.map_err(|error| (Some(id), error))
         }
+        // The types of `rmcp` see nothing of it.
+        Incoming::Response { id: Some(_), .. } => Ok(()),
         Incoming::Notification { .. } | Incoming::Response { .. } => {
             let read = typed::read(bytes).map(drop);
             read.map_err(|error| (None, error))
@@ -327,11 +338,11 @@ pub(crate) async fn in_json(response: Response) -> Response {
 }
 
 pub(crate) fn is_json(response: &Response) -> bool {
-    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(JSON.as_bytes());
     response.headers().get(CONTENT_TYPE).is_some_and(is_json)
 }
 
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
     let body = response_error_text(id, error);
-    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+    (status, [(CONTENT_TYPE, JSON)], body).into_response()
 }

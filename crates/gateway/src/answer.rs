@@ -2,6 +2,7 @@
 //! being read. The result of a call is left in its text; of any other the fields are told apart.
 
 use crate::fit;
+use crate::limits::META_KNOWN_BYTES_MAX;
 use crate::unread::Unread;
 use indexmap::IndexMap;
 use onecall_engine::failure::Category;
@@ -9,6 +10,7 @@ use onecall_mcp::{CallResult, Era, Fields, RpcError, code, mend, meta};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A result, before it is fitted to the era of its client.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) enum Answer {
     Passed(CallResult),
     /// Of anything but a call.
     Fields(Fields),
+    /// `input_required`: what a backend asks before it answers.
+    Asks(Fields),
 }
 
 /// A result as it goes to a client.
@@ -33,6 +37,14 @@ pub(crate) struct ServerInfo {
     text: Box<RawValue>,
     /// The `_meta` of a result that has none of its own.
     meta: Box<RawValue>,
+    /// What `_meta` was mended last, and to what: a backend says the same in most results.
+    mended: Mutex<Option<Mended>>,
+}
+
+#[derive(Debug)]
+struct Mended {
+    given: Box<str>,
+    text: Box<str>,
 }
 
 impl ServerInfo {
@@ -41,7 +53,39 @@ impl ServerInfo {
         let raw = |value: &Value| to_raw_value(value).expect("a JSON value is JSON");
         let meta = raw(&json!({ meta::SERVER_INFO: value }));
         let text = raw(&value);
-        Self { value, text, meta }
+        Self {
+            value,
+            text,
+            meta,
+            mended: Mutex::default(),
+        }
+    }
+
+    /// Writes the `_meta` of a result with the server that answers. What is no object is not ours to mend.
+    fn mend(&self, given: &str, to: &mut String) -> serde_json::Result<()> {
+        if !given.starts_with('{') {
+            to.push_str(given);
+            return Ok(());
+        }
+        if let Some(known) = &*self.mended()
+            && *known.given == *given
+        {
+            to.push_str(&known.text);
+            return Ok(());
+        }
+        let text = with_server(given, &self.text)?;
+        to.push_str(&text);
+        if given.len() <= META_KNOWN_BYTES_MAX {
+            *self.mended() = Some(Mended {
+                given: given.into(),
+                text: text.into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn mended(&self) -> MutexGuard<'_, Option<Mended>> {
+        self.mended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn value(&self) -> &Value {
@@ -54,7 +98,7 @@ impl Answer {
         match self {
             Self::Ours(value) => value["isError"] == true,
             Self::Passed(result) => result.is_error(),
-            Self::Fields(_) => false,
+            Self::Fields(_) | Self::Asks(_) => false,
         }
     }
 
@@ -66,7 +110,11 @@ impl Answer {
 
     /// Whether it is a result of this type, such as `task`.
     pub(crate) fn is_of_type(&self, name: &str) -> bool {
-        matches!(self, Self::Ours(value) if value["resultType"] == name)
+        match self {
+            Self::Ours(value) => value["resultType"] == name,
+            Self::Asks(_) => name == "input_required",
+            Self::Passed(_) | Self::Fields(_) => false,
+        }
     }
 
     /// The answer with what its era wants in every result.
@@ -80,7 +128,7 @@ impl Answer {
                 };
                 text.map(Fitted::Passed).map_err(|error| unreadable(&error))
             }
-            Self::Fields(mut fields) => {
+            Self::Fields(mut fields) | Self::Asks(mut fields) => {
                 match era {
                     Era::Modern => {
                         complete_fields(&mut fields, server).map_err(|error| unreadable(&error))?;
@@ -118,7 +166,7 @@ fn completed(result: &CallResult, server: &ServerInfo) -> serde_json::Result<Str
     let mut text = String::with_capacity(raw.len() + server.meta.get().len() + ADDED_BYTES);
     if let Some(place) = &result.says().meta {
         text.push_str(&raw[..place.start]);
-        mend_meta(&raw[place.clone()], server, &mut text)?;
+        server.mend(&raw[place.clone()], &mut text)?;
         text.push_str(&raw[place.end..end]);
     } else {
         text.push_str(&raw[..end]);
@@ -143,7 +191,7 @@ fn complete_fields(fields: &mut Fields, server: &ServerInfo) -> serde_json::Resu
         return Ok(());
     };
     let mut text = String::new();
-    mend_meta(given.get(), server, &mut text)?;
+    server.mend(given.get(), &mut text)?;
     fields.set("_meta", &RawValue::from_string(text)?);
     Ok(())
 }
@@ -151,12 +199,8 @@ fn complete_fields(fields: &mut Fields, server: &ServerInfo) -> serde_json::Resu
 /// Room for the names of the fields that a result may lack.
 const ADDED_BYTES: usize = 40;
 
-/// Writes the `_meta` of a result with the server that answers. What is no object is not ours to mend.
-fn mend_meta(given: &str, server: &ServerInfo, text: &mut String) -> serde_json::Result<()> {
-    if !given.starts_with('{') {
-        text.push_str(given);
-        return Ok(());
-    }
+/// A `_meta` with the server that answers in it.
+fn with_server(given: &str, server: &RawValue) -> serde_json::Result<String> {
     let mended;
     let read = if let Ok(read) = serde_json::from_str(given) {
         read
@@ -166,9 +210,8 @@ fn mend_meta(given: &str, server: &ServerInfo, text: &mut String) -> serde_json:
         serde_json::from_str(&mended)?
     };
     let mut meta: IndexMap<Cow<'_, str>, &RawValue> = read;
-    meta.insert(Cow::Borrowed(meta::SERVER_INFO), &server.text);
-    text.push_str(&serde_json::to_string(&meta)?);
-    Ok(())
+    meta.insert(Cow::Borrowed(meta::SERVER_INFO), server);
+    serde_json::to_string(&meta)
 }
 
 fn legacy_call(result: &RawValue) -> serde_json::Result<String> {
@@ -237,6 +280,18 @@ mod tests {
             ),
             r#"{"_meta":{"x":1e400,"io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}},"resultType":"complete","content":[]}"#
         );
+        let server = ServerInfo::new("n", "v");
+        for (given, mended) in [
+            (r#"{"a": 1.10}"#, r#"{"a":1.10,"#),
+            (r#"{"a": 1.10}"#, r#"{"a":1.10,"#),
+            (r#"{"b":1}"#, r#"{"b":1,"#),
+            (r#"{"a": 1.10}"#, r#"{"a":1.10,"#),
+        ] {
+            let mut text = String::new();
+            server.mend(given, &mut text).unwrap();
+            let own = r#""io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}}"#;
+            assert_eq!(text, format!("{mended}{own}"));
+        }
         assert_eq!(
             passed(r#"{"_meta":null,"content":[]}"#),
             r#"{"_meta":null,"content":[],"resultType":"complete"}"#

@@ -6,9 +6,11 @@ use crate::call::Caller;
 use crate::follow::Terms;
 use crate::limits::CLIENT_NAME_CHARS_MAX;
 use crate::seal::{self, Purpose, RequestState, Sealer};
+use crate::server::Shared;
+use crate::unread::Unread;
 use onecall_engine::event::AnswerAction;
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Era, RpcError, check_form, method};
+use onecall_mcp::{Era, RpcError, check_form, field, method};
 use onecall_runtime::questions::{AnswerError, Given};
 use onecall_runtime::runs::Asked;
 use rmcp::model::{
@@ -95,10 +97,11 @@ pub(crate) struct Elicited {
     origin: Option<RequestId>,
     step: String,
     round: u32,
+    unread: Unread,
 }
 
 /// Asks in a session. `None`: the client cannot be reached.
-pub(crate) async fn elicit(caller: &Caller, question: &Asked) -> Option<Elicited> {
+pub(crate) async fn elicit(shared: &Shared, caller: &Caller, question: &Asked) -> Option<Elicited> {
     let request = CustomRequest::new(method::ELICIT, Some(parameters(question, Era::Legacy)));
     let request = ServerRequest::CustomRequest(request);
     let options = PeerRequestOptions::no_options();
@@ -112,10 +115,11 @@ pub(crate) async fn elicit(caller: &Caller, question: &Asked) -> Option<Elicited
         origin: caller.watch.request_id().cloned(),
         step: question.step.clone(),
         round: question.round,
+        unread: shared.unread.clone(),
     })
 }
 
-fn unasked(error: &ServiceError) {
+fn unasked(error: &impl std::fmt::Display) {
     tracing::warn!(%error, "the client could not ask");
 }
 
@@ -124,9 +128,18 @@ impl Elicited {
     pub(crate) async fn answer(&mut self) -> Option<Given> {
         let answer = (&mut self.asked.rx).await;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-        let answer = answer.inspect_err(unasked).ok()?;
-        let answer = serde_json::to_value(answer).ok()?;
-        read_answer(self.step.clone(), self.round, &answer).ok()
+        let refused = |error: &ServiceError| match self.unread.refusal(error) {
+            Some(refusal) => unasked(&refusal),
+            None => unasked(error),
+        };
+        let answer = answer.inspect_err(refused).ok()?;
+        let answer = self.unread.answered(serde_json::to_value(answer).ok()?);
+        if !answer.is_sound() {
+            let reason = "it holds a number out of range, or half a character";
+            tracing::warn!(step = self.step, reason, "an answer is not taken");
+            return None;
+        }
+        read_answer(self.step.clone(), self.round, answer.value()).ok()
     }
 
     /// Tells the client that its person need not answer any more.
@@ -174,8 +187,8 @@ pub(crate) fn input_required(
     };
     json!({
         "resultType": "input_required",
-        "inputRequests": requests,
-        "requestState": sealer.seal(Purpose::RequestState, &state),
+        field::INPUT_REQUESTS: requests,
+        field::REQUEST_STATE: sealer.seal(Purpose::RequestState, &state),
     })
 }
 

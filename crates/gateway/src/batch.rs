@@ -3,6 +3,7 @@
 
 use crate::admit::{Intake, counted, refuse, single};
 use crate::handshake::Negotiated;
+use crate::heads::EVENTS;
 use crate::limits::{BATCH_MAX, REFUSAL_BYTES_MAX};
 use crate::priming::is_stream;
 use axum::body::{Body, BodyDataStream};
@@ -14,8 +15,6 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use onecall_mcp::{Incoming, Revision, RpcError, code, method, parse};
 use serde_json::value::RawValue;
-
-const EVENTS: &str = "text/event-stream";
 
 /// Whether a body holds a list of messages, sound or not.
 pub(crate) fn is_one(text: &[u8]) -> bool {

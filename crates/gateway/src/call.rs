@@ -11,7 +11,9 @@ use crate::passing::{Carried, Sent};
 use crate::server::{Shared, passed_on};
 use crate::{ask, passing, result_tool, seal};
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Arguments, Era, RpcError, ShapeError, code, meta, method};
+use onecall_mcp::{
+    Arguments, Era, Exact, RpcError, ShapeError, Written, code, meta, method, to_the_digit,
+};
 use onecall_runtime::calls::{CallerToken, Reply, Request, Takes};
 use onecall_runtime::publish::PublishedWorkflow;
 use onecall_runtime::questions::{AnswerError, Follower};
@@ -20,7 +22,6 @@ use rmcp::model::ProgressToken;
 use rmcp::service::{Peer, RoleServer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,7 +53,9 @@ pub(crate) struct Caller {
     pub(crate) log_level: Option<Level>,
 }
 
-/// Calls a published tool, which may be a workflow; the answer is a tool result, or an error of the protocol.
+/// Calls a published tool, which may be a workflow; the answer is a tool result, or an error of the protocol. What goes
+/// on to a backend is done in place, everything else in a future of its own: it is large, and would be moved with every
+/// call.
 pub(crate) async fn call(
     shared: &Shared,
     asked: Asked,
@@ -63,6 +66,18 @@ pub(crate) async fn call(
         mut request,
         carried,
     } = asked;
+    complete(&mut request, caller);
+    if let Some(workflow) = workflow {
+        return Box::pin(call_workflow(shared, request, carried, caller, workflow)).await;
+    }
+    if request.tool == result_tool::NAME && result_tool::answers(&shared.runtime.current()) {
+        return Box::pin(fetch(shared, &request, &carried, caller)).await;
+    }
+    passing::exchange(shared, caller, Sent::Call(request), carried).await
+}
+
+/// Adds what the caller is known by.
+fn complete(request: &mut Request, caller: &Caller) {
     request.principal = caller.principal.name().map(str::to_owned);
     request.client.clone_from(&caller.client);
     request.token.clone_from(&caller.token);
@@ -72,23 +87,35 @@ pub(crate) async fn call(
         let headers = headers.map(|(name, text)| ((*name).to_owned(), Value::from(text.as_str())));
         request.meta.extend(headers);
     }
-    let digest = || digest_of(&request);
-    let Some(workflow) = workflow else {
-        let fetches = || result_tool::answers(&shared.runtime.current());
-        if request.tool == result_tool::NAME && fetches() {
-            let (arguments, digest) = (request.arguments.to_value(), digest());
-            let arguments = arguments.map_err(|fault| unreadable(&fault))?;
-            let told = result_tool::call(shared, &arguments, caller, digest, &carried).await;
-            return told.map(Answer::Ours);
-        }
-        return passing::exchange(shared, caller, Sent::Call(&request), carried).await;
-    };
+}
+
+/// The tool that fetches the result of a run.
+async fn fetch(
+    shared: &Shared,
+    request: &Request,
+    carried: &Carried,
+    caller: &Caller,
+) -> Result<Answer, RpcError> {
+    let arguments = request.arguments.to_value();
+    let arguments = arguments.map_err(|fault| unreadable(&fault))?;
+    let digest = digest_of(request);
+    let told = result_tool::call(shared, &arguments, caller, digest, carried).await;
+    told.map(Answer::Ours)
+}
+
+async fn call_workflow(
+    shared: &Shared,
+    request: Box<Request>,
+    carried: Carried,
+    caller: &Caller,
+    workflow: &PublishedWorkflow,
+) -> Result<Answer, RpcError> {
     let terms = Terms {
         may_be_task: shared.runtime.keeps(workflow),
         declares_output: workflow.declares_output(),
         cancels: workflow.workflow.policy.on_disconnect == OnDisconnect::Cancel,
         patience: shared.patience,
-        digest: digest(),
+        digest: digest_of(&request),
     };
     if let Some(told) = carried_back(shared, &carried, caller, &terms).await {
         return told.map(Answer::Ours);
@@ -129,10 +156,15 @@ pub(crate) async fn carried_back(
 async fn answered(
     shared: &Shared,
     state: &Value,
-    responses: Option<&Value>,
+    responses: Option<&Exact>,
     caller: &Caller,
     terms: &Terms,
 ) -> Result<Value, RpcError> {
+    if responses.is_some_and(|responses| !responses.is_sound()) {
+        let text = "`inputResponses` holds a number out of range, or half a character; a run takes neither";
+        return Err(RpcError::invalid_params(text));
+    }
+    let responses = responses.map(Exact::value);
     let state = ask::open_state(&shared.sealer, state, &terms.digest, &caller.principal)?;
     let answers = ask::answers(&state, responses)?;
     let run = RunId::new(state.run);
@@ -170,19 +202,20 @@ pub(crate) fn interrupted(interrupt: Interrupt) -> RpcError {
 
 /// A call as its client asks for it.
 pub(crate) struct Asked {
-    pub(crate) request: Request,
+    pub(crate) request: Box<Request>,
     pub(crate) carried: Carried,
 }
 
 impl Asked {
     /// Reads the parameters of a call; its arguments stay as they came.
-    pub(crate) fn read(mut params: Value, arguments: Option<&RawValue>) -> Result<Self, RpcError> {
-        let carried = Carried::take(&mut params);
+    pub(crate) fn read(mut params: Value, written: &Written) -> Result<Self, RpcError> {
+        let carried = Carried::take(&mut params, written.responses.as_deref())?;
         let Some(Value::String(tool)) = params.get("name") else {
             return Err(RpcError::invalid_params(
                 "`name` must be the name of a tool",
             ));
         };
+        let arguments = written.arguments.as_deref();
         let request = requested(tool, arguments, passed_on(&params))?;
         Ok(Self { request, carried })
     }
@@ -193,14 +226,14 @@ pub(crate) fn requested(
     tool: &str,
     arguments: Option<&RawValue>,
     meta: Map<String, Value>,
-) -> Result<Request, RpcError> {
+) -> Result<Box<Request>, RpcError> {
     let arguments = match arguments {
         Some(raw) if raw.get() != "null" => {
             Arguments::from_raw(raw).map_err(|fault| unreadable(&fault))?
         }
         Some(_) | None => Value::Object(Map::new()).into(),
     };
-    let mut request = Request::new(tool, arguments);
+    let mut request = Box::new(Request::new(tool, arguments));
     request.labels = labels(meta.get(meta::LABELS))?;
     request.client_key = client_key(meta.get(meta::IDEMPOTENCY_KEY))?;
     request.meta = meta;
@@ -216,8 +249,8 @@ fn unreadable(fault: &ShapeError) -> RpcError {
 
 /// What ties a sealed state to this very call.
 pub(crate) fn digest_of(request: &Request) -> String {
-    let text = || Cow::Owned(Value::from(request.arguments.text().get()));
-    let arguments = request.arguments.to_value().unwrap_or_else(|_| text());
+    let text = request.arguments.text();
+    let arguments = to_the_digit(text.get()).unwrap_or_else(|_| Value::from(text.get()));
     seal::digest(method::TOOLS_CALL, &request.tool, &arguments)
 }
 

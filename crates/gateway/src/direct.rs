@@ -6,19 +6,19 @@ use crate::admit::refuse;
 use crate::answer::{Answer, ServerInfo};
 use crate::auth::Principal;
 use crate::call::{Asked, Caller, requested};
+use crate::heads::{Heads, JSON};
 use crate::interrupt::{Closing, Watch};
 use crate::known::Declared;
-use crate::mirrors::{agree, check_repeated, sole};
+use crate::mirrors::check_repeated;
 use crate::passing::Carried;
 use crate::raw::Content;
-use crate::server::{self, Shared, is_passed_on, trace_headers};
-use axum::response::{IntoResponse as _, Response};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use crate::server::{self, Shared, is_passed_on};
+use axum::body::Body;
+use axum::response::Response;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
-use onecall_mcp::{
-    Era, RequestId, Revision, RpcError, ToolCall, code, meta, method, mirrored, name,
-};
+use http::{HeaderValue, StatusCode};
+use onecall_mcp::{Era, RequestId, Revision, RpcError, ToolCall, code, meta, method, mirrored};
 use onecall_runtime::calls::CallerToken;
 use onecall_runtime::publish::Target;
 use serde_json::Value;
@@ -27,9 +27,6 @@ use tokio_util::sync::CancellationToken;
 
 /// Room for what stands around a result, and an id of usual length.
 const ENVELOPE_BYTES: usize = 64;
-
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
 
 /// A request that can be answered in place.
 pub(crate) struct Direct {
@@ -40,38 +37,45 @@ pub(crate) struct Direct {
     gone: CancellationToken,
 }
 
+/// What was read of such a request.
+struct Taken<'a> {
+    id: RequestId,
+    wants: Wants,
+    declared: &'a Declared,
+    /// Trace context that came in headers.
+    trace: Vec<(&'static str, String)>,
+}
+
 enum Wants {
     /// A call that was read already.
-    Call(Box<Asked>),
+    Call(Asked),
     Other(Box<Content>),
 }
 
 impl Direct {
     /// Takes the usual call of a modern client without reading more than the envelope. `None` for everything else,
     /// and for whatever is to be refused.
-    pub(crate) fn usual(shared: &Shared, parts: &Parts, text: &[u8]) -> Option<Self> {
-        let headers = &parts.headers;
-        if !is_plain(headers) {
-            return None;
-        }
+    pub(crate) fn usual(shared: &Shared, parts: &Parts, text: &[u8]) -> Option<Box<Self>> {
+        let heads = Heads::read(&parts.headers).filter(Heads::is_plain)?;
         let call = ToolCall::read(text)?;
         let declared = shared.known.read(call.client)?;
-        agree(headers, name::METHOD, Some(method::TOOLS_CALL)).ok()?;
-        agree(headers, name::NAME, Some(&call.name)).ok()?;
-        check_repeated(shared, headers, &call.name, call.arguments).ok()?;
+        if !heads.are_of(method::TOOLS_CALL, &call.name) {
+            return None;
+        }
+        check_repeated(shared, &parts.headers, &call.name, call.arguments).ok()?;
         let mut meta = call.meta;
         meta.retain(|key, _| is_passed_on(key));
         let asked = Asked {
             request: requested(&call.name, call.arguments, meta).ok()?,
             carried: Carried::NOTHING,
         };
-        Some(Self::new(
-            shared,
-            parts,
-            call.id,
-            Wants::Call(Box::new(asked)),
-            &declared,
-        ))
+        let usual = Taken {
+            id: call.id,
+            wants: Wants::Call(asked),
+            declared: &declared,
+            trace: heads.trace(),
+        };
+        Some(Self::new(shared, parts, usual))
     }
 
     /// Takes a request for itself if all that the protocol wants of it is there; else gives it back.
@@ -80,26 +84,30 @@ impl Direct {
         parts: &Parts,
         id: RequestId,
         content: Box<Content>,
-    ) -> Result<Self, (RequestId, Box<Content>)> {
-        match declared(&parts.headers, &content) {
-            Some(declared) => Ok(Self::new(
-                shared,
-                parts,
-                id,
-                Wants::Other(content),
-                &declared,
-            )),
+    ) -> Result<Box<Self>, (RequestId, Box<Content>)> {
+        let heads = Heads::read(&parts.headers).filter(Heads::is_plain);
+        let declared = heads.and_then(|heads| Some((declared(&content)?, heads)));
+        match declared {
+            Some((declared, heads)) => {
+                let other = Taken {
+                    id,
+                    wants: Wants::Other(content),
+                    declared: &declared,
+                    trace: heads.trace(),
+                };
+                Ok(Self::new(shared, parts, other))
+            }
             None => Err((id, content)),
         }
     }
 
-    fn new(
-        shared: &Shared,
-        parts: &Parts,
-        id: RequestId,
-        wants: Wants,
-        declared: &Declared,
-    ) -> Self {
+    fn new(shared: &Shared, parts: &Parts, taken: Taken<'_>) -> Box<Self> {
+        let Taken {
+            id,
+            wants,
+            declared,
+            trace,
+        } = taken;
         let gone = CancellationToken::new();
         let principal = Principal::of(&parts.extensions);
         let caller = Caller {
@@ -108,7 +116,7 @@ impl Direct {
             client_name: declared.name.clone(),
             principal,
             token: parts.extensions.get::<CallerToken>().cloned(),
-            trace: trace_headers(parts),
+            trace,
             progress: None,
             peer: None,
             watch: Watch {
@@ -124,34 +132,32 @@ impl Direct {
             takes_links: true,
             log_level: None,
         };
-        Self {
+        Box::new(Self {
             id,
             wants,
             caller,
             gone,
-        }
+        })
     }
 
     pub(crate) fn id(&self) -> &RequestId {
         &self.id
     }
 
-    pub(crate) async fn answer(self, shared: &Arc<Shared>) -> Response {
+    /// What goes on to a backend is waited for in place. The rest is large, and would be moved with every call.
+    pub(crate) async fn answer(self: Box<Self>, shared: &Arc<Shared>) -> Response {
         let Self {
             id,
             wants,
             caller,
             gone,
-        } = self;
+        } = *self;
         let _gone = gone.drop_guard();
-        let answer = if is_passed_through(shared, &wants) {
-            answered(shared, wants, &caller).await
-        } else {
-            // A run is started and, when its client goes, cancelled by somebody who outlives the connection.
-            let shared = Arc::clone(shared);
-            let answering = async move { answered(&shared, wants, &caller).await };
-            let done = tokio::spawn(answering).await;
-            done.unwrap_or_else(|_| Err(RpcError::new(code::INTERNAL, "a fault of ours")))
+        let answer = match wants {
+            Wants::Call(asked) if is_passed_through(shared, &asked.request.tool) => {
+                called(shared, asked, &caller).await
+            }
+            wants => Box::pin(answered(shared, wants, caller)).await,
         };
         match answer {
             Ok(answer) => success(&id, answer, &shared.server_info),
@@ -160,32 +166,38 @@ impl Direct {
     }
 }
 
-async fn answered(shared: &Shared, wants: Wants, caller: &Caller) -> Result<Answer, RpcError> {
+async fn called(shared: &Shared, asked: Asked, caller: &Caller) -> Result<Answer, RpcError> {
+    let _answering = shared.answering.token();
+    server::called(shared, Ok(asked), caller).await
+}
+
+async fn answered(shared: &Arc<Shared>, wants: Wants, caller: Caller) -> Result<Answer, RpcError> {
+    if let Wants::Other(content) = &wants
+        && content.method == method::TOOLS_CALL
+        && mirrored(&content.method, &content.params)
+            .is_some_and(|tool| is_passed_through(shared, tool))
+    {
+        return answer_of(shared, wants, &caller).await;
+    }
+    // A run is started and, when its client goes, cancelled by somebody who outlives the connection.
+    let shared = Arc::clone(shared);
+    let answering = async move { answer_of(&shared, wants, &caller).await };
+    let done = tokio::spawn(answering).await;
+    done.unwrap_or_else(|_| Err(RpcError::new(code::INTERNAL, "a fault of ours")))
+}
+
+async fn answer_of(shared: &Shared, wants: Wants, caller: &Caller) -> Result<Answer, RpcError> {
     match wants {
-        Wants::Call(asked) => {
-            let _answering = shared.answering.token();
-            server::called(shared, Ok(*asked), caller).await
-        }
+        Wants::Call(asked) => called(shared, asked, caller).await,
         Wants::Other(content) => server::answered(shared, *content, caller).await,
     }
 }
 
-/// The headers are those of a modern request that can be answered with JSON.
-fn is_plain(headers: &HeaderMap) -> bool {
-    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_taken = |takes: &str| takes.contains(JSON) && takes.contains(EVENTS);
-    let is_modern = |version: &str| version == Revision::MODERN.as_str();
-    let version = sole(headers, name::PROTOCOL_VERSION).ok().flatten();
-    header(ACCEPT).is_some_and(is_taken)
-        && header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with(JSON))
-        && version.is_some_and(is_modern)
-}
-
 /// What the client declared, if the request is as it should be and wants nothing but its answer.
-fn declared(headers: &HeaderMap, content: &Content) -> Option<Declared> {
+fn declared(content: &Content) -> Option<Declared> {
     let of = |key| meta::get(&content.params, key);
     let version = of(meta::PROTOCOL_VERSION).and_then(Value::as_str);
-    if !is_plain(headers) || version != Some(Revision::MODERN.as_str()) {
+    if version != Some(Revision::MODERN.as_str()) {
         return None;
     }
     let hears_more = of(meta::PROGRESS_TOKEN).is_some() || of(meta::LOG_LEVEL).is_some();
@@ -196,14 +208,9 @@ fn declared(headers: &HeaderMap, content: &Content) -> Option<Declared> {
 }
 
 /// A call that goes on to a backend ends with the connection that made it.
-fn is_passed_through(shared: &Shared, wants: &Wants) -> bool {
-    let tool = match wants {
-        Wants::Call(asked) => Some(asked.request.tool.as_str()),
-        Wants::Other(content) => mirrored(&content.method, &content.params)
-            .filter(|_| content.method == method::TOOLS_CALL),
-    };
+fn is_passed_through(shared: &Shared, tool: &str) -> bool {
     let published = shared.runtime.current();
-    let tool = tool.and_then(|tool| published.find(tool));
+    let tool = published.find(tool);
     tool.is_some_and(|tool| matches!(tool.target, Target::Backend { .. }))
 }
 
@@ -217,7 +224,10 @@ fn success(id: &RequestId, answer: Answer, server: &ServerInfo) -> Response {
             body.push_str(",\"result\":");
             body.push_str(&result);
             body.push('}');
-            ([(CONTENT_TYPE, JSON)], body.into_bytes()).into_response()
+            let mut response = Response::new(Body::from(body));
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            response
         }
         Err(error) => refuse(StatusCode::OK, Some(id), &error),
     }

@@ -132,7 +132,7 @@ async fn at_rest(
         let asked = ask::input_required(&shared.sealer, run, &forms, terms, &caller.principal);
         return Ok(Some(asked));
     }
-    let Some(mut elicited) = ask::elicit(caller, first).await else {
+    let Some(mut elicited) = ask::elicit(shared, caller, first).await else {
         return Ok(Some(waiting(shared, standing, caller, terms)));
     };
     tokio::select! {

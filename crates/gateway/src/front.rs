@@ -3,12 +3,13 @@
 
 use crate::admit::{self, Intake};
 use crate::direct::Direct;
-use crate::gate::{Gate, check_caller};
-use crate::handshake::is_modern;
+use crate::gate::Gate;
+use crate::heads::Heads;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::Method;
 use hyper::body::Incoming;
@@ -48,10 +49,8 @@ impl Front {
         }
     }
 
-    async fn answer(mut self, request: Request) -> Response {
-        let Some(intake) = self.entrance.intake(&request) else {
-            return self.route(request).await;
-        };
+    /// Answers a request that can be a usual call.
+    async fn answer(self, intake: Arc<Intake>, request: Request<Incoming>) -> Response {
         let (mut parts, body) = request.into_parts();
         let bytes = match admit::read(&intake, body).await {
             Ok(bytes) => bytes,
@@ -61,11 +60,11 @@ impl Front {
             return admit::answer(&intake, direct).await;
         }
         parts.extensions.insert(Unusual);
-        self.route(Request::from_parts(parts, Body::from(bytes)))
-            .await
+        let request = Request::from_parts(parts, Body::from(bytes));
+        Box::pin(self.route(request)).await
     }
 
-    async fn route(&mut self, request: Request) -> Response {
+    async fn route(mut self, request: Request) -> Response {
         match self.router.call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -75,14 +74,15 @@ impl Front {
 
 impl Entrance {
     /// What takes in the message of a request, if it can be a usual call of a caller who is let in.
-    fn intake(&self, request: &Request) -> Option<Arc<Intake>> {
-        if request.method() != Method::POST || !is_modern(request.headers()) {
+    fn intake<B>(&self, request: &Request<B>) -> Option<Arc<Intake>> {
+        if request.method() != Method::POST {
             return None;
         }
         let path = request.uri().path();
         let face = self.faces.iter().find(|face| face.path == path)?;
-        check_caller(&self.gate, request, false).ok()?;
-        Some(Arc::clone(&face.intake))
+        let heads = Heads::read(request.headers())?;
+        let is_usual = heads.is_plain() && self.gate.lets_in(&heads);
+        is_usual.then(|| Arc::clone(&face.intake))
     }
 }
 
@@ -93,6 +93,9 @@ impl Service<Request<Incoming>> for Front {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let front = self.clone();
-        Box::pin(async move { Ok(front.answer(request.map(Body::new)).await) })
+        match self.entrance.intake(&request) {
+            Some(intake) => Box::pin(front.answer(intake, request).map(Ok)),
+            None => Box::pin(front.route(request.map(Body::new)).map(Ok)),
+        }
     }
 }

@@ -4,6 +4,7 @@
 use crate::admit::refuse;
 use crate::answer_page;
 use crate::auth::Access;
+use crate::heads::Heads;
 use crate::http::{Mount, PROBES};
 use crate::limits::NAME_LOGGED_MAX;
 use crate::mirrors::sole;
@@ -13,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use onecall_mcp::{RpcError, code};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 /// Who may speak to this face.
 #[derive(Debug)]
 pub(crate) struct Gate {
+    /// The server's own address as a `Host` header, which needs no further look.
+    own: String,
     is_loopback: bool,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -45,11 +48,25 @@ impl Gate {
             origins.push(lower(&format!("{scheme}://{authority}")));
         }
         Self {
+            own: address.to_string(),
             is_loopback: address.ip().is_loopback(),
             hosts,
             origins,
             public: accesses().filter_map(Access::public_origin).collect(),
         }
+    }
+
+    /// Whether the sender of a usual call is let in; who is not is told why elsewhere.
+    pub(crate) fn lets_in(&self, heads: &Heads<'_>) -> bool {
+        let is_known = |host: &HeaderValue| {
+            let allows = |host: Authority| self.allows_host(&host);
+            host == &self.own || Authority::try_from(host.as_bytes()).is_ok_and(allows)
+        };
+        let is_friendly = |origin: &HeaderValue| {
+            let origin = origin.to_str();
+            origin.is_ok_and(|origin| self.allows_origin(origin))
+        };
+        heads.host.is_some_and(is_known) && heads.origin.is_none_or(is_friendly)
     }
 
     /// A rebinding attack needs a name, so an address is fine where other machines may call at all.
@@ -135,7 +152,7 @@ fn log_refusal(headers: &HeaderMap, reason: &str) {
     tracing::warn!(reason, host, origin, "a request was refused");
 }
 
-pub(crate) fn check_caller(
+fn check_caller(
     gate: &Gate,
     request: &Request,
     is_page: bool,
@@ -160,5 +177,147 @@ pub(crate) fn check_caller(
         Ok(Some(origin)) if gate.allows_origin(origin) => Ok(()),
         Ok(Some(origin)) if is_page && gate.is_own_page(origin, &host) => Ok(()),
         Ok(Some(_)) | Err(()) => Err((StatusCode::FORBIDDEN, "this `Origin` is not allowed")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gate, check_caller};
+    use crate::heads::Heads;
+    use crate::options::HttpOptions;
+    use axum::body::Body;
+    use axum::extract::Request;
+    use http::HeaderValue;
+
+    const OWN: &str = "127.0.0.1:4000";
+
+    /// A gate of this machine, which also goes by names.
+    fn local() -> Gate {
+        let mut options = HttpOptions::new("127.0.0.1", 4000, "1");
+        options.allowed_hosts = vec!["Tools.example".to_owned(), "ports.example:81".to_owned()];
+        options.allowed_origins = vec!["https://App.example".to_owned()];
+        Gate::new(&options, OWN.parse().unwrap(), &[])
+    }
+
+    /// A gate that other machines reach.
+    fn open() -> Gate {
+        let options = HttpOptions::new("0.0.0.0", 4000, "1");
+        Gate::new(&options, "0.0.0.0:4000".parse().unwrap(), &[])
+    }
+
+    fn request(uri: &str, hosts: &[&str], origins: &[&str]) -> Request {
+        let mut request = Request::builder().uri(uri).body(Body::empty()).unwrap();
+        // A byte for each character.
+        let bytes = |text: &str| text.chars().map(|own| own as u8).collect::<Vec<_>>();
+        for (name, values) in [("host", hosts), ("origin", origins)] {
+            for value in values {
+                let value = HeaderValue::from_bytes(&bytes(value)).unwrap();
+                request.headers_mut().append(name, value);
+            }
+        }
+        request
+    }
+
+    /// Both forms of the rule say the same of a request.
+    fn check(gate: &Gate, request: &Request, is_let_in: bool) {
+        let heads = Heads::read(request.headers());
+        let usual = heads.is_some_and(|heads| gate.lets_in(&heads));
+        let checked = check_caller(gate, request, false);
+        let said = (usual, checked.is_ok());
+        assert_eq!(said, (is_let_in, is_let_in), "{request:?} {checked:?}");
+    }
+
+    #[test]
+    fn hosts_are_let_in_alike_on_both_ways() {
+        // On this machine, and where other machines may call.
+        for (host, at_home, abroad) in [
+            (OWN, true, true),
+            ("127.0.0.1", true, true),
+            ("localhost", true, true),
+            ("LOCALHOST:1", true, true),
+            ("localhost.", false, false),
+            ("tools.example", true, false),
+            ("TOOLS.EXAMPLE:7", true, false),
+            ("ports.example:81", true, false),
+            ("ports.example:82", false, false),
+            ("evil.com", false, false),
+            ("evil.com:4000", false, false),
+            ("user@localhost", true, true),
+            ("localhost@evil.com", false, false),
+            ("evil@127.0.0.1", true, true),
+            ("evil@127.0.0.1:4000", true, true),
+            ("[::1]", true, true),
+            ("[::1]:5", true, true),
+            ("[2001:db8::1]:5", false, true),
+            ("127.1", false, false),
+            ("127.0.0.2", true, true),
+            ("0.0.0.0", false, true),
+            ("0.0.0.0:4000", false, true),
+            ("192.0.2.1", false, true),
+            ("", false, false),
+            ("\u{ff}", false, false),
+            ("127.0.0.1:99999", true, true),
+            ("127.0.0.1:port", true, true),
+            ("localhost,evil.com", false, false),
+            ("localhost\tx", false, false),
+            ("127.0.0.1/evil", false, false),
+            ("%6cocalhost", false, false),
+            ("::1", false, false),
+            ("[::ffff:127.0.0.1]", false, true),
+        ] {
+            let request = request("/mcp", &[host], &[]);
+            check(&local(), &request, at_home);
+            check(&open(), &request, abroad);
+        }
+    }
+
+    #[test]
+    fn origins_are_let_in_alike_on_both_ways() {
+        for (origin, is_let_in) in [
+            ("null", false),
+            ("http://localhost", true),
+            ("HTTP://LOCALHOST:1", true),
+            ("https://app.example", true),
+            ("HTTPS://APP.EXAMPLE", true),
+            ("https://app.example:443", false),
+            ("https://evil.com", false),
+            ("http://127.0.0.1.evil.com", false),
+            ("http://localhost@evil.com", false),
+            ("http://evil.com@localhost", true),
+            ("file://", false),
+            ("localhost", false),
+            ("http://[::1]", true),
+            ("http://localhost/x", true),
+            ("\u{ff}", false),
+            ("", false),
+        ] {
+            check(&local(), &request("/mcp", &[OWN], &[origin]), is_let_in);
+            check(&local(), &request("/mcp", &["evil.com"], &[origin]), false);
+        }
+    }
+
+    #[test]
+    fn what_is_given_twice_or_in_the_line_is_taken_alike_on_both_ways() {
+        let here = "http://localhost/mcp";
+        let there = "http://evil.com/mcp";
+        for (uri, hosts, origins, is_let_in) in [
+            ("/mcp", &[][..], &[][..], false),
+            ("/mcp", &["localhost", "localhost"], &[], false),
+            (here, &["evil.com"], &[], false),
+            (there, &["localhost"], &[], true),
+            (there, &[], &[], false),
+            (
+                "/mcp",
+                &["localhost"],
+                &["http://localhost", "http://localhost"],
+                false,
+            ),
+        ] {
+            check(&local(), &request(uri, hosts, origins), is_let_in);
+        }
+        // A host that stands in the line alone is not usual, and checked on the long way.
+        let request = request(here, &[], &[]);
+        assert!(!local().lets_in(&Heads::read(request.headers()).unwrap()));
+        assert_eq!(check_caller(&local(), &request, false), Ok(()));
     }
 }

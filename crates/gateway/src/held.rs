@@ -3,8 +3,9 @@
 
 use crate::limits::{HELD_LIFE, HELD_MAX};
 use crate::passing::Calling;
+use indexmap::IndexMap;
+use onecall_mcp::{Exact, input_request};
 use onecall_runtime::calls::Question;
-use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::task::AbortOnDropHandle;
@@ -42,16 +43,15 @@ impl Held {
     }
 
     /// What the client is asked.
-    pub(crate) fn requests(&self) -> Map<String, Value> {
+    pub(crate) fn requests(&self) -> IndexMap<String, Exact> {
         let Question { method, params, .. } = &self.question;
-        let asked = json!({ "method": method, "params": params });
-        Map::from_iter([(KEY.to_owned(), asked)])
+        [(KEY.to_owned(), input_request(method, params.clone()))].into()
     }
 
     /// Gives the answer.
-    pub(crate) fn answered(self, answer: Value) -> Calling {
+    pub(crate) fn answered(self, answer: Exact) -> Calling {
         // A backend that no longer waits ends its call by itself.
-        let _ = self.question.reply.send(answer);
+        let _ = self.question.reply.send(Ok(answer));
         self.calling
     }
 }

@@ -6,7 +6,7 @@ use crate::connections::Signs;
 use crate::front::{Face, Front};
 use crate::gate::{self, Gate};
 use crate::handshake::{self, Handshakes};
-use crate::limits::CLOSING;
+use crate::limits::{CLOSING, HIDING_BYTES};
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
 use crate::{answer_page, connections, metrics, observe};
@@ -219,10 +219,12 @@ fn face(
     streams: CancellationToken,
 ) -> Router {
     let shared = Arc::clone(&intake.shared);
+    // The limit on bodies holds where they are read, see `admit::read`.
+    let handed_bytes_max = options.body_bytes_max.saturating_mul(2);
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
-        .with_max_request_body_bytes(options.body_bytes_max)
+        .with_max_request_body_bytes(handed_bytes_max.saturating_add(HIDING_BYTES))
         .with_cancellation_token(streams);
     let handler = Handler::new(Arc::clone(&shared));
     let table = Arc::clone(&handshakes.table);

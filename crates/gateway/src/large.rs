@@ -2,6 +2,7 @@
 //! Also that resource as clients list and read it; what it holds is decided by `runtime`.
 
 use crate::call::Caller;
+use crate::heads::JSON;
 use crate::limits::PREVIEW_BYTES_MAX;
 use crate::page;
 use crate::server::Shared;
@@ -11,8 +12,6 @@ use onecall_runtime::documents::{run_uri, step_uri};
 use onecall_runtime::result::document;
 use onecall_runtime::runs::Standing;
 use serde_json::{Value, json};
-
-const JSON: &str = "application/json";
 
 /// The result of a run that has ended, as its caller gets it. It is whole where it is small, where nothing else holds
 /// it, and where the client's revision has no links.

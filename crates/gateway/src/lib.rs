@@ -18,6 +18,7 @@ mod follow;
 mod front;
 mod gate;
 mod handshake;
+mod heads;
 mod held;
 mod http;
 mod interrupt;

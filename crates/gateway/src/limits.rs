@@ -5,6 +5,10 @@ use std::time::Duration;
 /// Limit: body of one HTTP request, in bytes, in every era, unless configured.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// What `rmcp` is handed of a body may be longer than what came: an answer goes in a string, in which every byte may be
+/// escaped with one more, and this much is around it.
+pub(crate) const HIDING_BYTES: usize = 1024;
+
 /// Limit: requests that are being worked on, of all clients together, unless configured. Streams that only tell of
 /// changes do not count.
 pub(crate) const REQUESTS_MAX: usize = 1_024;
@@ -193,5 +197,7 @@ pub(crate) const CLIENT_NAME_CHARS_MAX: usize = 100;
 pub(crate) const CLIENTS_KNOWN_MAX: usize = 16;
 /// Limit: how long such words may be, in bytes.
 pub(crate) const CLIENT_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Limit: how long a `_meta` of a result may be that is remembered, in bytes.
+pub(crate) const META_KNOWN_BYTES_MAX: usize = 1024;
 /// Limit: held calls of a run whose decisions are told.
 pub(crate) const HELD_TOLD_MAX: usize = 3;

@@ -5,21 +5,21 @@ use crate::call::Caller;
 use crate::limits::{SUBSCRIPTIONS_MAX, TASK_LOOK};
 use crate::server::Shared;
 use crate::sessions::Changes;
+use crate::unread::Unread;
 use crate::{offers, tasks};
 use http::request::Parts;
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Era, RpcError, meta, method};
+use onecall_mcp::{Era, Fields, RpcError, field, meta, method};
 use onecall_runtime::offers::Subscription;
 use onecall_runtime::runtime::Runtime;
-use rmcp::model::{
-    CustomNotification, Extensions, ResourceUpdatedNotificationParam, ServerNotification,
-};
+use rmcp::model::{CustomNotification, Extensions, ServerNotification};
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 
 /// The resources that one session watches.
@@ -36,16 +36,19 @@ struct Watched {
 impl Watching {
     pub(crate) async fn add(
         &self,
-        runtime: &Runtime,
+        shared: &Shared,
         uri: String,
         peer: &Peer<RoleServer>,
     ) -> Result<(), RpcError> {
+        let runtime = &shared.runtime;
         if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let text = format!("a session may watch {SUBSCRIPTIONS_MAX} resources");
             return Err(RpcError::invalid_params(text));
         }
         if !self.0.is_told.swap(true, Ordering::Relaxed) {
-            tokio::spawn(tell(runtime.clone(), Arc::downgrade(&self.0), peer.clone()));
+            let unread = shared.unread.clone();
+            let watched = Arc::downgrade(&self.0);
+            tokio::spawn(tell(runtime.clone(), unread, watched, peer.clone()));
         }
         let subscribed = runtime.subscribe(&uri).await;
         let subscribed = subscribed.map_err(|error| offers::refused(error, Era::Legacy))?;
@@ -66,7 +69,7 @@ impl Watched {
 }
 
 /// Tells a session of updates until it has gone.
-async fn tell(runtime: Runtime, watched: Weak<Watched>, peer: Peer<RoleServer>) {
+async fn tell(runtime: Runtime, unread: Unread, watched: Weak<Watched>, peer: Peer<RoleServer>) {
     let mut updates = runtime.resource_updates();
     loop {
         let update = match updates.recv().await {
@@ -80,11 +83,32 @@ async fn tell(runtime: Runtime, watched: Weak<Watched>, peer: Peer<RoleServer>) 
         if !watched.lock().contains_key(&*update.uri) {
             continue;
         }
-        let param = ResourceUpdatedNotificationParam::new(update.uri.to_string());
-        if peer.notify_resource_updated(param).await.is_err() {
+        let message = updated(&unread, &update.params, None);
+        if peer.send_notification(message).await.is_err() {
             return;
         }
     }
+}
+
+/// An update as the backend told of it, but for the stream that it is told on.
+fn updated(unread: &Unread, params: &str, listener: Option<&Value>) -> ServerNotification {
+    const KEY: &str = meta::SUBSCRIPTION_ID;
+    let fields = |text: &str| Fields::read(text, "it").unwrap_or_default();
+    let mut params = fields(params);
+    let told = params.get("_meta");
+    let mut meta = told.map(|meta| fields(meta.get())).unwrap_or_default();
+    match listener {
+        Some(id) => meta.set(KEY, id),
+        None => meta.remove(KEY),
+    }
+    // What held nothing else is left out.
+    if meta.iter().next().is_none() {
+        params.remove("_meta");
+    } else {
+        params.set("_meta", &meta.to_raw());
+    }
+    let message = unread.notification(method::RESOURCE_UPDATED, &params.to_text());
+    ServerNotification::CustomNotification(message)
 }
 
 /// The tasks that a listener wants to hear of. The types of `rmcp` have no place for them yet.
@@ -154,7 +178,11 @@ impl Listener {
         };
         let mut last = Value::Null;
         while let Ok(task) = tasks::told(&self.shared, run, &self.caller).await {
-            let stands = json!([task["status"], task["inputRequests"], task["statusMessage"]]);
+            let stands = json!([
+                task["status"],
+                task[field::INPUT_REQUESTS],
+                task["statusMessage"]
+            ]);
             if stands != last && !self.tell(task).await {
                 return;
             }
@@ -196,6 +224,7 @@ async fn listen_to_lists(shared: &Shared, context: SubscriptionContext) {
     let mut known = *changes.borrow_and_update();
     let mut updates = shared.runtime.resource_updates();
     let wanted = context.accepted().resource_subscriptions.clone();
+    let id = serde_json::to_value(context.sink().id()).unwrap_or_default();
     let mut held = Vec::new();
     for uri in wanted.iter().flatten().take(SUBSCRIPTIONS_MAX) {
         match shared.runtime.subscribe(uri).await {
@@ -204,28 +233,64 @@ async fn listen_to_lists(shared: &Shared, context: SubscriptionContext) {
         }
     }
     loop {
-        let told = tokio::select! {
-            () = context.cancelled() => return,
-            () = shared.stop.cancelled() => return,
-            changed = changes.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let now = *changes.borrow_and_update();
+        let ended = async {
+            tokio::select! {
+                () = context.cancelled() => {}
+                () = shared.stop.cancelled() => {}
+            }
+        };
+        let told = match next(ended, &mut changes, &mut updates).await {
+            Next::End => return,
+            Next::Lists(now) => {
                 let before = std::mem::replace(&mut known, now);
                 tell_lists(&context, before, now).await
             }
-            update = updates.recv() => match update {
-                Ok(update) if wanted.iter().flatten().any(|uri| **uri == *update.uri) => {
-                    context.sink().notify_resource_updated(&*update.uri).await.is_ok()
+            Next::Resource(update) => {
+                if !wanted.iter().flatten().any(|uri| **uri == *update.uri) {
+                    continue;
                 }
-                Ok(_) | Err(RecvError::Lagged(_)) => true,
-                Err(RecvError::Closed) => return,
-            },
+                let message = updated(&shared.unread, &update.params, Some(&id));
+                let peer = &context.request_context().peer;
+                peer.send_notification(message).await.is_ok()
+            }
         };
         if !told {
             return;
         }
+    }
+}
+
+/// What a listener hears of next.
+#[derive(Debug)]
+enum Next<U> {
+    End,
+    Lists(Changes),
+    Resource(U),
+}
+
+/// The end comes first: who has cancelled is told nothing more, whatever there is to tell.
+async fn next<U: Clone>(
+    ended: impl Future<Output = ()>,
+    changes: &mut watch::Receiver<Changes>,
+    updates: &mut broadcast::Receiver<U>,
+) -> Next<U> {
+    let updated = async {
+        loop {
+            match updates.recv().await {
+                Ok(update) => return Next::Resource(update),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Next::End,
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = ended => Next::End,
+        changed = changes.changed() => match changed {
+            Ok(()) => Next::Lists(*changes.borrow_and_update()),
+            Err(_) => Next::End,
+        },
+        updated = updated => updated,
     }
 }
 
@@ -242,4 +307,28 @@ async fn tell_lists(context: &SubscriptionContext, before: Changes, now: Changes
         told &= sink.notify_resource_list_changed().await.is_ok();
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Next, next};
+    use crate::sessions::Changes;
+    use tokio::sync::{broadcast, watch};
+
+    #[tokio::test]
+    async fn who_has_cancelled_is_told_nothing_more() {
+        let (lists, mut changes) = watch::channel(Changes::default());
+        let (told, mut updates) = broadcast::channel(1);
+        told.send(1).unwrap();
+        lists.send(Changes::default()).unwrap();
+        for _ in 0..64 {
+            let ended = std::future::ready(());
+            let heard = next(ended, &mut changes, &mut updates).await;
+            assert!(matches!(heard, Next::End), "{heard:?}");
+        }
+        let heard = next(std::future::pending(), &mut changes, &mut updates).await;
+        assert!(matches!(heard, Next::Lists(_)), "{heard:?}");
+        let heard = next(std::future::pending(), &mut changes, &mut updates).await;
+        assert!(matches!(heard, Next::Resource(1)), "{heard:?}");
+    }
 }

@@ -2,9 +2,10 @@
 //! it asked for.
 
 use crate::call::Caller;
+use crate::unread::Unread;
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::RunId;
-use onecall_mcp::method;
+use onecall_mcp::{Exact, method};
 use rmcp::model::{CustomNotification, RequestId, ServerNotification};
 use rmcp::service::{OriginatingRequestId, Peer, RoleServer};
 use serde_json::{Value, json};
@@ -82,29 +83,38 @@ impl Log {
                 data["step"] = Value::from(step.as_str());
             }
             let params = json!({ "level": level.as_str(), "logger": "onecall", "data": data });
-            self.send(params).await;
+            let message = CustomNotification::new(method::MESSAGE, Some(params));
+            self.send(message).await;
         }
     }
 
     /// Passes on what a backend logs, as it came.
-    pub(crate) async fn pass(&self, params: Value) {
-        let level = params["level"].as_str().and_then(Level::from_name);
+    pub(crate) async fn pass(&self, unread: &Unread, params: &Exact) {
+        let level = params.value()["level"].as_str().and_then(Level::from_name);
         if level.is_some_and(|level| level >= self.level) {
-            self.send(params).await;
+            let message = unread.notification(method::MESSAGE, params.text());
+            self.send(message).await;
         }
     }
 
-    async fn send(&self, params: Value) {
-        let mut message = CustomNotification::new(method::MESSAGE, Some(params));
-        if let Some(origin) = self.origin.clone() {
-            message.extensions.insert(OriginatingRequestId(origin));
-        }
-        // A client that no longer listens is told nothing; its call ends by itself.
-        let _ = self
-            .peer
-            .send_notification(ServerNotification::CustomNotification(message))
-            .await;
+    async fn send(&self, message: CustomNotification) {
+        send(&self.peer, self.origin.as_ref(), message).await;
     }
+}
+
+/// Tells a client something about a call, on the stream of the call.
+pub(crate) async fn send(
+    peer: &Peer<RoleServer>,
+    origin: Option<&RequestId>,
+    mut message: CustomNotification,
+) {
+    if let Some(origin) = origin.cloned() {
+        message.extensions.insert(OriginatingRequestId(origin));
+    }
+    // A client that no longer listens is told nothing; its call ends by itself.
+    let _ = peer
+        .send_notification(ServerNotification::CustomNotification(message))
+        .await;
 }
 
 /// Level, step and words of an event; most events say nothing to a client.

@@ -19,7 +19,7 @@ pub(crate) fn check_mirrors(
     let Content {
         method,
         params,
-        arguments,
+        written,
     } = content;
     let version = one(headers, name::PROTOCOL_VERSION)?;
     if version.is_none_or(|version| version < Revision::MODERN.as_str()) {
@@ -32,7 +32,7 @@ pub(crate) fn check_mirrors(
     }
     match subject {
         Some(tool) if method == method::TOOLS_CALL => {
-            check_repeated(shared, headers, tool, arguments.as_deref())
+            check_repeated(shared, headers, tool, written.arguments.as_deref())
         }
         Some(_) | None => Ok(()),
     }

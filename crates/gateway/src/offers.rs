@@ -4,9 +4,9 @@
 use crate::answer::Answer;
 use crate::call::{Caller, interrupted};
 use crate::passing::{Came, Carried, Sent, exchange};
-use crate::server::{Shared, passed_on};
+use crate::server::{Shared, is_passed_on};
 use crate::{large, page, pages};
-use onecall_mcp::{CallAnswer, Era, Exact, Fields, RpcError, code, meta, method};
+use onecall_mcp::{CallAnswer, Era, Exact, Fields, RpcError, code, field, meta, method};
 use onecall_runtime::calls::Passing;
 use onecall_runtime::offers::{CallerId, OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 pub(crate) async fn answer(
     shared: &Shared,
     name: &str,
-    params: Value,
+    params: Exact,
     caller: &Caller,
 ) -> Result<Answer, RpcError> {
     let (runtime, era) = (&shared.runtime, caller.era);
@@ -28,21 +28,21 @@ pub(crate) async fn answer(
         method::RESOURCE_TEMPLATES_LIST => "resourceTemplates",
         method::PROMPTS_LIST => "prompts",
         method::COMPLETE => {
-            let from = requester(caller);
-            let completing = runtime.complete(cleaned(params, None), &from);
+            let from = requester(shared, caller);
+            let completing = runtime.complete(cleaned(&params, None), &from);
             return awaited(caller, completing).await.map(Answer::Fields);
         }
         method::RESOURCES_READ => {
-            return match large::read(shared, &params, caller).await? {
+            return match large::read(shared, params.value(), caller).await? {
                 Some(own) => Ok(Answer::Fields(own)),
-                None => passed(shared, name, params, caller).await,
+                None => passed(shared, name, &params, caller).await,
             };
         }
-        _ => return passed(shared, name, params, caller).await,
+        _ => return passed(shared, name, &params, caller).await,
     };
     let entries = listed(runtime, name).await;
     shared.sessions.gave(name, &entries);
-    page::of(entries.into_iter(), key, &params, era).map(Answer::Fields)
+    page::of(entries.into_iter(), key, params.value(), era).map(Answer::Fields)
 }
 
 /// All entries of the list that this method asks for.
@@ -82,10 +82,10 @@ fn has_own(name: &str) -> bool {
 async fn passed(
     shared: &Shared,
     name: &str,
-    mut params: Value,
+    params: &Exact,
     caller: &Caller,
 ) -> Result<Answer, RpcError> {
-    let carried = Carried::take(&mut params);
+    let (carried, params) = Carried::of(params);
     let sent = Sent::Offer { name, params };
     let mut answer = exchange(shared, caller, sent, carried).await?;
     if let Answer::Fields(result) = &mut answer
@@ -100,18 +100,18 @@ async fn passed(
 pub(crate) async fn send(
     shared: &Shared,
     name: &str,
-    params: &Value,
+    params: &Exact,
     caller: &Caller,
     passing: Passing,
 ) -> Result<Came, RpcError> {
-    let params = cleaned(params.clone(), Some(passing));
-    let from = requester(caller);
+    let params = cleaned(params, Some(passing));
+    let from = requester(shared, caller);
     let answered = if name == method::PROMPTS_GET {
         awaited(caller, shared.runtime.get_prompt(params, &from)).await
     } else {
         awaited(caller, shared.runtime.read_resource(params, &from)).await
     };
-    let result = answered.map_err(|error| unread(name, error, caller.era))?;
+    let result = answered.map_err(|error| not_found(name, error, caller.era))?;
     if result.string("resultType").as_deref() == Some("input_required") {
         return asked(&result);
     }
@@ -130,11 +130,11 @@ async fn awaited(
 }
 
 /// The caller as its backends know it: on its own connection and with its own rights, as with a tool.
-fn requester(caller: &Caller) -> Requester {
+fn requester(shared: &Shared, caller: &Caller) -> Requester {
     Requester {
         id: caller.client.as_deref().map(|id| CallerId(id.into())),
         token: caller.token.clone(),
-        pages: pages::told(caller),
+        pages: pages::told(shared, caller),
     }
 }
 
@@ -149,32 +149,36 @@ fn asked(result: &Fields) -> Result<Came, RpcError> {
     }
 }
 
-/// The parameters for the backend: without what belongs to this connection alone, with what is passed on.
-fn cleaned(mut params: Value, passing: Option<Passing>) -> Value {
-    let mut kept = passed_on(&params);
+/// The parameters for the backend: without what belongs to this connection alone, with what is passed on, and else as
+/// the client wrote them.
+fn cleaned(params: &Exact, passing: Option<Passing>) -> Exact {
+    let given = params.field("_meta");
+    let given = given.filter(|meta| meta.value().is_object());
+    let mut meta = given.map(|meta| meta.fields()).unwrap_or_default();
+    meta.retain(is_passed_on);
+    let mut params = params.without("_meta");
     if let Some(passing) = passing {
         if let Some(capabilities) = passing.capabilities {
-            kept.insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
+            meta.set(meta::CLIENT_CAPABILITIES, &capabilities);
         }
         if let Some(responses) = passing.input_responses {
-            params["inputResponses"] = Value::Object(responses);
+            let responses = responses.iter();
+            let responses = responses.map(|(key, own)| (key.as_str(), own.clone()));
+            params = params.with(field::INPUT_RESPONSES, &Exact::object(responses));
         }
         if let Some(state) = passing.request_state {
-            params["requestState"] = Value::from(state);
+            params = params.with(field::REQUEST_STATE, &Value::from(state).into());
         }
     }
-    if let Some(params) = params.as_object_mut() {
-        params.shift_remove("_meta");
-        if !kept.is_empty() {
-            params.insert("_meta".to_owned(), Value::Object(kept));
-        }
+    match Exact::from_raw(&meta.to_raw()) {
+        Ok(meta) if meta.value() != &json!({}) => params.with("_meta", &meta),
+        Ok(_) | Err(_) => params,
     }
-    params
 }
 
 /// A modern backend says that it has no such resource with the code of wrong parameters and the URI beside it; the
 /// handshake revisions have a code of its own for that.
-fn unread(name: &str, mut error: RpcError, era: Era) -> RpcError {
+fn not_found(name: &str, mut error: RpcError, era: Era) -> RpcError {
     let names_it = error
         .data
         .as_ref()
@@ -200,18 +204,12 @@ pub(crate) fn refused(error: OfferError, era: Era) -> RpcError {
         | OfferError::Missing(_)
         | OfferError::NoUpdates { .. } => RpcError::invalid_params(text),
         // The modern era gave up the code of its own for this.
-        OfferError::Rpc {
-            code,
-            message,
-            data,
-        } => RpcError {
-            code: match (code, era) {
-                (code::RESOURCE_NOT_FOUND, Era::Modern) => code::INVALID_PARAMS,
-                (code, _) => code,
-            },
-            message,
-            data,
-        },
+        OfferError::Rpc(mut error) => {
+            if era == Era::Modern && error.code == code::RESOURCE_NOT_FOUND {
+                error.code = code::INVALID_PARAMS;
+            }
+            *error
+        }
         OfferError::Failed { .. } => RpcError::new(code::INTERNAL, text),
     }
 }

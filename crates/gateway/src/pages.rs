@@ -5,13 +5,15 @@ use crate::answer::Answer;
 use crate::ask;
 use crate::call::Caller;
 use crate::passing::{Came, Sent};
+use crate::server::Shared;
+use indexmap::IndexMap;
 use onecall_engine::event::AnswerAction;
 use onecall_engine::failure::Code;
-use onecall_mcp::{Era, RpcError, code, method, wanted_pages};
+use onecall_mcp::{Era, Exact, RpcError, code, method, wanted_pages};
 use onecall_runtime::calls::PageSink;
 use onecall_runtime::result;
-use rmcp::model::{CustomNotification, ServerNotification};
-use serde_json::{Map, Value, json};
+use rmcp::model::ServerNotification;
+use serde_json::json;
 
 /// What an error of a backend is to the client of its request.
 pub(crate) fn wanted(error: RpcError, caller: &Caller) -> Result<Came, RpcError> {
@@ -42,11 +44,11 @@ pub(crate) fn wanted(error: RpcError, caller: &Caller) -> Result<Came, RpcError>
 
 /// What a request comes to whose pages were not accepted. A page without an answer is asked for again by the backend.
 pub(crate) fn refused(
-    responses: Option<Map<String, Value>>,
+    responses: Option<IndexMap<String, Exact>>,
     sent: &Sent<'_>,
 ) -> Result<Option<Answer>, RpcError> {
     for (key, answer) in responses.into_iter().flatten() {
-        let (code, text) = match ask::read_answer(key, 0, &answer)?.action {
+        let (code, text) = match ask::read_answer(key, 0, answer.value())?.action {
             AnswerAction::Accept => continue,
             AnswerAction::Decline => (
                 Code::DeclinedQuestion,
@@ -66,11 +68,12 @@ pub(crate) fn refused(
 }
 
 /// Tells a handshake client that a page it was sent to is done with; the modern era has no such message.
-pub(crate) fn told(caller: &Caller) -> Option<PageSink> {
+pub(crate) fn told(shared: &Shared, caller: &Caller) -> Option<PageSink> {
     let opens_pages = caller.era == Era::Legacy && caller.takes.pages;
     let peer = caller.peer.clone().filter(|_| opens_pages)?;
+    let unread = shared.unread.clone();
     Some(PageSink::new(move |params| {
-        let message = CustomNotification::new(method::ELICITATION_COMPLETE, Some(params));
+        let message = unread.notification(method::ELICITATION_COMPLETE, params.text());
         let peer = peer.clone();
         tokio::spawn(async move {
             // A client that has gone is told nothing.

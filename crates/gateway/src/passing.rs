@@ -2,21 +2,28 @@
 //! carries the questions itself, with the backend's state sealed in ours, or with the name of the call that is held
 //! for it; a handshake client is asked in its session.
 
+mod asking;
+
 use crate::answer::Answer;
 use crate::call::{Caller, digest_of, interrupted};
 use crate::held::{self, Held};
 use crate::interrupt::Interrupt;
 use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX, ROUNDS_MAX};
-use crate::logging::Log;
+use crate::logging::{self, Log};
 use crate::offers;
 use crate::pages;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
-use onecall_mcp::{Era, InputRequired, RpcError, code, meta, method};
+use asking::{may_ask, put, put_live, takes};
+use indexmap::IndexMap;
+use onecall_mcp::field::{INPUT_REQUESTS, INPUT_RESPONSES, REQUEST_STATE};
+use onecall_mcp::{
+    Era, Exact, Fields, InputRequired, RpcError, ShapeError, code, meta, method, to_the_digit,
+};
 use onecall_runtime::calls::{Passing, Progress, Question, Reply, Request, Takes};
 use onecall_runtime::result;
-use rmcp::model::{CustomRequest, ProgressNotificationParam, ServerRequest};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -25,7 +32,7 @@ use tokio_util::task::AbortOnDropHandle;
 /// What a client carries back from an earlier answer.
 pub(crate) struct Carried {
     pub(crate) state: Option<Value>,
-    pub(crate) responses: Option<Value>,
+    pub(crate) responses: Option<Exact>,
 }
 
 impl Carried {
@@ -35,17 +42,34 @@ impl Carried {
         responses: None,
     };
 
-    pub(crate) fn take(params: &mut Value) -> Self {
-        let mut take = |key: &str| {
-            params
-                .as_object_mut()
-                .and_then(|params| params.shift_remove(key))
-        };
-        Self {
-            state: take("requestState"),
-            responses: take("inputResponses"),
-        }
+    /// Of a call, whose answers stand beside its parameters.
+    pub(crate) fn take(params: &mut Value, responses: Option<&RawValue>) -> Result<Self, RpcError> {
+        let params = params.as_object_mut();
+        let read = |raw| Exact::from_raw(raw).map_err(|fault| unreadable(&fault));
+        Ok(Self {
+            state: params.and_then(|params| params.shift_remove(REQUEST_STATE)),
+            responses: responses.map(read).transpose()?,
+        })
     }
+
+    /// Of any other request, and what is left of its parameters.
+    pub(crate) fn of(params: &Exact) -> (Self, Exact) {
+        let carried = Self {
+            state: params.value().get(REQUEST_STATE).cloned(),
+            responses: params.field(INPUT_RESPONSES),
+        };
+        if carried.state.is_none() && carried.responses.is_none() {
+            return (carried, params.clone());
+        }
+        (
+            carried,
+            params.without(REQUEST_STATE).without(INPUT_RESPONSES),
+        )
+    }
+}
+
+fn unreadable(fault: &ShapeError) -> RpcError {
+    RpcError::invalid_params(format!("`inputResponses` cannot be read: {fault}"))
 }
 
 /// What became of a request at its backend.
@@ -55,13 +79,13 @@ pub(crate) enum Came {
     /// It asks in the middle, and only a modern client can answer.
     Waits(Held),
     /// It wants these pages visited first.
-    Pages(Map<String, Value>),
+    Pages(IndexMap<String, Exact>),
 }
 
 /// A request on its way to a backend.
 pub(crate) enum Sent<'a> {
-    Call(&'a Request),
-    Offer { name: &'a str, params: Value },
+    Call(Box<Request>),
+    Offer { name: &'a str, params: Exact },
 }
 
 impl Sent<'_> {
@@ -74,8 +98,10 @@ impl Sent<'_> {
                     method::PROMPTS_GET => "name",
                     _ => "uri",
                 };
-                let subject = params[key].as_str().unwrap_or_default();
-                seal::digest(name, subject, &params["arguments"])
+                let subject = params.value()[key].as_str().unwrap_or_default();
+                let arguments = params.field("arguments");
+                let told = arguments.and_then(|own| to_the_digit(own.text()).ok());
+                seal::digest(name, subject, &told.unwrap_or_default())
             }
         }
     }
@@ -98,33 +124,36 @@ pub(crate) async fn exchange(
     }
     for _ in 0..ROUNDS_MAX {
         let came = match (&sent, held.take()) {
-            (_, Some(name)) => go_on(shared, caller, name, passing.input_responses.take()).await,
+            (_, Some(name)) => {
+                let responses = passing.input_responses.take();
+                Box::pin(go_on(shared, caller, name, responses)).await
+            }
             (Sent::Call(request), None) => call(shared, request, caller, passing.clone()).await,
             (Sent::Offer { name, params }, None) => {
-                offers::send(shared, name, params, caller, passing.clone()).await
+                Box::pin(offers::send(shared, name, params, caller, passing.clone())).await
             }
         };
         let asked = match came.or_else(|error| pages::wanted(error, caller))? {
             Came::Done(answer) => return Ok(answer),
             Came::Asks(asked) => asked,
             Came::Waits(waiting) => {
-                return hold(shared, caller, &sent, waiting).map(Answer::Ours);
+                return hold(shared, caller, &sent, waiting);
             }
             Came::Pages(requests) => {
                 let state = BackendState {
                     pages: true,
                     ..state_of(caller, &sent, None, None)
                 };
-                return Ok(Answer::Ours(input_required(shared, &state, requests)));
+                return Ok(input_required(shared, &state, asking(&requests)));
             }
         };
         may_ask(&asked, caller)?;
         if caller.era == Era::Modern {
             let state = state_of(caller, &sent, asked.request_state, None);
-            let asking = input_required(shared, &state, asked.requests);
-            return Ok(Answer::Ours(asking));
+            return Ok(input_required(shared, &state, asked.fields));
         }
-        passing.input_responses = Some(put(caller, asked.requests).await?);
+        let answers = Box::pin(put(shared, caller, &asked.requests)).await?;
+        passing.input_responses = Some(answers);
         passing.request_state = asked.request_state;
     }
     let text = format!("the backend asked more than {ROUNDS_MAX} times");
@@ -162,7 +191,14 @@ fn opened(
     }
     passing.input_responses = match carried.responses {
         None => None,
-        Some(Value::Object(responses)) => Some(responses),
+        Some(responses) if responses.value().is_object() => {
+            let fields = responses.fields();
+            let answers = fields.iter().map(|(key, own)| {
+                let own = Exact::from_raw(own).map_err(|fault| unreadable(&fault))?;
+                Ok((key.to_owned(), own))
+            });
+            Some(answers.collect::<Result<_, RpcError>>()?)
+        }
         Some(_) => {
             return Err(RpcError::invalid_params(
                 "`inputResponses` must be an object",
@@ -215,14 +251,18 @@ fn state_of(
     }
 }
 
-fn input_required(shared: &Shared, state: &BackendState, requests: Map<String, Value>) -> Value {
-    let mut result = json!({
-        "resultType": "input_required",
-        "requestState": shared.sealer.seal(Purpose::BackendState, state),
-    });
-    if !requests.is_empty() {
-        result["inputRequests"] = Value::Object(requests);
-    }
+/// A result that asks, as the backend wrote it but for its state.
+fn input_required(shared: &Shared, state: &BackendState, mut result: Fields) -> Answer {
+    let state = shared.sealer.seal(Purpose::BackendState, state);
+    result.set(REQUEST_STATE, &state);
+    Answer::Asks(result)
+}
+
+/// A result of ours that asks this.
+fn asking(requests: &IndexMap<String, Exact>) -> Fields {
+    let mut result = Fields::default();
+    result.set("resultType", "input_required");
+    result.set(INPUT_REQUESTS, requests);
     result
 }
 
@@ -232,14 +272,14 @@ fn hold(
     caller: &Caller,
     sent: &Sent<'_>,
     waiting: Held,
-) -> Result<Value, RpcError> {
+) -> Result<Answer, RpcError> {
     let requests = waiting.requests();
     let Some(name) = shared.held.keep(waiting) else {
         let text = "the backend asks, and too many calls wait for their clients; try again later";
         return Err(RpcError::new(code::INTERNAL, text));
     };
     let state = state_of(caller, sent, None, Some(name));
-    Ok(input_required(shared, &state, requests))
+    Ok(input_required(shared, &state, asking(&requests)))
 }
 
 /// Gives the answer to the call that waits for it, and follows it on.
@@ -247,136 +287,16 @@ async fn go_on(
     shared: &Shared,
     caller: &Caller,
     name: u64,
-    responses: Option<Map<String, Value>>,
+    responses: Option<IndexMap<String, Exact>>,
 ) -> Result<Came, RpcError> {
     let Some(waiting) = shared.held.take(name) else {
         let text = "`requestState` belongs to a call that no longer waits; call the tool again";
         return Err(RpcError::invalid_params(text));
     };
     match responses.and_then(|mut responses| responses.shift_remove(held::KEY)) {
-        Some(answer) => follow(caller, waiting.answered(answer)).await,
+        Some(answer) => follow(shared, caller, waiting.answered(answer)).await,
         None => Ok(Came::Waits(waiting)),
     }
-}
-
-/// What a client must have declared to be asked so.
-enum Needed {
-    Form,
-    Page,
-    Other(&'static str),
-}
-
-impl Needed {
-    /// `None` where no client can be asked so.
-    fn of(name: &str, params: &Value) -> Option<Self> {
-        match (name, &params["mode"]) {
-            (method::ELICIT, Value::Null) => Some(Self::Form),
-            (method::ELICIT, mode) => match mode.as_str()? {
-                "form" => Some(Self::Form),
-                "url" => Some(Self::Page),
-                _ => None,
-            },
-            (method::SAMPLE, _) => Some(Self::Other("sampling")),
-            (method::ROOTS_LIST, _) => Some(Self::Other("roots")),
-            _ => None,
-        }
-    }
-
-    fn is_declared(&self, caller: &Caller) -> bool {
-        match self {
-            Self::Form => caller.takes.forms,
-            Self::Page => caller.takes.pages,
-            Self::Other(name) => caller.capabilities.get(name).is_some(),
-        }
-    }
-
-    /// Adds it to an object of capabilities.
-    fn write(&self, capabilities: &mut Value) {
-        match self {
-            Self::Form => capabilities["elicitation"]["form"] = json!({}),
-            Self::Page => capabilities["elicitation"]["url"] = json!({}),
-            Self::Other(name) => capabilities[name] = json!({}),
-        }
-    }
-}
-
-/// A backend may ask only for what the client declared.
-fn may_ask(asked: &InputRequired, caller: &Caller) -> Result<(), RpcError> {
-    let mut missing = Value::Null;
-    for request in asked.requests.values() {
-        let name = request["method"].as_str().unwrap_or_default();
-        let Some(needed) = Needed::of(name, &request["params"]) else {
-            let text = "the backend asks for something that no client can give";
-            return Err(RpcError::new(code::INTERNAL, text));
-        };
-        if !needed.is_declared(caller) {
-            needed.write(&mut missing);
-        }
-    }
-    if missing.is_null() {
-        return Ok(());
-    }
-    let text = "the backend asks for something that the client does not offer";
-    let data = json!({ "requiredCapabilities": missing });
-    Err(RpcError::new(code::MISSING_CAPABILITY, text).with_data(data))
-}
-
-/// Whether the client of a call has said that it takes such a question.
-fn takes(caller: &Caller, question: &Question) -> bool {
-    let needed = Needed::of(&question.method, &question.params);
-    needed.is_some_and(|needed| needed.is_declared(caller))
-}
-
-/// A page as handshake clients take it: with a name, which modern backends no longer give.
-fn named_page(name: &str, params: &mut Value) {
-    if name == method::ELICIT && params["mode"] == "url" && params["elicitationId"].is_null() {
-        params["elicitationId"] = Value::from(format!("{:032x}", rand::random::<u128>()));
-    }
-}
-
-/// Puts a question of a legacy backend to the handshake client of its call; without an answer it is refused.
-async fn put_live(caller: &Caller, question: Question) {
-    let asked = json!({ "method": question.method, "params": question.params });
-    let requests = Map::from_iter([(String::new(), asked)]);
-    if let Ok(mut answers) = put(caller, requests).await
-        && let Some(answer) = answers.shift_remove("")
-    {
-        let _ = question.reply.send(answer);
-    }
-}
-
-/// Puts a backend's questions to a handshake client, one after the other.
-async fn put(
-    caller: &Caller,
-    requests: Map<String, Value>,
-) -> Result<Map<String, Value>, RpcError> {
-    let Some(peer) = &caller.peer else {
-        return Err(RpcError::new(code::INTERNAL, "the client cannot be asked"));
-    };
-    let mut answers = Map::new();
-    for (key, mut request) in requests {
-        let name = request["method"].as_str().unwrap_or_default().to_owned();
-        let mut params = request["params"].take();
-        named_page(&name, &mut params);
-        let request = CustomRequest::new(name, Some(params));
-        let asking = peer.send_request(ServerRequest::CustomRequest(request));
-        let answer = tokio::select! {
-            answer = asking => answer,
-            interrupt = caller.watch.interrupted() => return Err(interrupted(interrupt)),
-        };
-        let failed = |error: &dyn std::fmt::Display| {
-            RpcError::new(
-                code::INTERNAL,
-                format!("the client did not answer: {error}"),
-            )
-        };
-        let answer = answer.map_err(|error| failed(&error))?;
-        answers.insert(
-            key,
-            serde_json::to_value(answer).map_err(|error| failed(&error))?,
-        );
-    }
-    Ok(answers)
 }
 
 /// A call at its backend, and what comes from there meanwhile. Dropping it cancels the call.
@@ -386,7 +306,7 @@ pub(crate) struct Calling {
     is_harmless: bool,
     reply: Pin<Box<dyn Future<Output = Reply> + Send>>,
     progress: mpsc::Receiver<Progress>,
-    messages: mpsc::Receiver<Value>,
+    messages: mpsc::Receiver<Exact>,
     questions: mpsc::Receiver<Box<Question>>,
     /// How often it may ask yet.
     rounds: usize,
@@ -423,18 +343,17 @@ async fn call(
     caller: &Caller,
     passing: Passing,
 ) -> Result<Came, RpcError> {
-    let mut request = request.clone();
-    let tool = request.tool.clone();
+    let tool = request.tool.as_str();
+    let mut request = Box::new(request.clone());
     request.passing = passing;
     if caller.peer.is_none() && caller.takes == Takes::default() {
         // Nothing is said to this client on the way, and its call ends with its connection.
-        let mut calling = Box::pin(shared.runtime.call(request));
         return tokio::select! {
             biased;
-            reply = &mut calling => came_of(&tool, reply),
+            reply = shared.runtime.call(request) => came_of(tool, reply),
             () = caller.watch.leaving.cancelled() => {
-                let is_harmless = shared.runtime.is_harmless(&tool);
-                left(Interrupt::Leaving, &tool, is_harmless)
+                let is_harmless = shared.runtime.is_harmless(tool);
+                left(Interrupt::Leaving, tool, is_harmless)
             }
         };
     }
@@ -446,29 +365,29 @@ async fn call(
         let level = Value::from(level.as_str());
         request.meta.insert(meta::LOG_LEVEL.to_owned(), level);
     }
-    request.passing.pages = pages::told(caller);
+    request.passing.pages = pages::told(shared, caller);
     let (asker, questions) = mpsc::channel(QUESTIONS_AHEAD_MAX);
     request.passing.asker = (caller.takes != Takes::default()).then_some(asker);
     let runtime = shared.runtime.clone();
     let calling = Calling {
-        is_harmless: runtime.is_harmless(&tool),
-        tool,
+        is_harmless: runtime.is_harmless(tool),
+        tool: tool.to_owned(),
         reply: Box::pin(async move { runtime.call(request).await }),
         progress,
         messages,
         questions,
         rounds: ROUNDS_MAX,
     };
-    follow(caller, calling).await
+    Box::pin(follow(shared, caller, calling)).await
 }
 
 /// Follows a call to its end, or to a question that its client must carry.
-async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError> {
+async fn follow(shared: &Shared, caller: &Caller, mut calling: Calling) -> Result<Came, RpcError> {
     let reply = loop {
         tokio::select! {
             biased;
-            Some(made) = calling.progress.recv() => tell(caller, made).await,
-            Some(message) = calling.messages.recv() => log(caller, message).await,
+            Some(made) = calling.progress.recv() => tell(shared, caller, &made).await,
+            Some(message) = calling.messages.recv() => log(shared, caller, &message).await,
             Some(question) = calling.questions.recv() => {
                 // One that is not put is refused by dropping it.
                 if calling.rounds == 0 || !takes(caller, &question) {
@@ -478,7 +397,7 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
                 match caller.era {
                     // A backend may give up on its question and end the call.
                     Era::Legacy => tokio::select! {
-                        () = put_live(caller, *question) => {}
+                        () = put_live(shared, caller, *question) => {}
                         reply = &mut calling.reply => break reply,
                     },
                     Era::Modern => return Ok(Came::Waits(Held::new(calling, *question))),
@@ -491,10 +410,10 @@ async fn follow(caller: &Caller, mut calling: Calling) -> Result<Came, RpcError>
         }
     };
     while let Ok(made) = calling.progress.try_recv() {
-        tell(caller, made).await;
+        tell(shared, caller, &made).await;
     }
     while let Ok(message) = calling.messages.try_recv() {
-        log(caller, message).await;
+        log(shared, caller, &message).await;
     }
     came_of(&calling.tool, reply)
 }
@@ -518,21 +437,21 @@ pub(crate) fn unknown(tool: &str) -> RpcError {
     RpcError::invalid_params(format!("no tool is named `{tool}` here"))
 }
 
-async fn log(caller: &Caller, message: Value) {
+async fn log(shared: &Shared, caller: &Caller, message: &Exact) {
     if let Some(log) = Log::new(caller) {
-        log.pass(message).await;
+        log.pass(&shared.unread, message).await;
     }
 }
 
-async fn tell(caller: &Caller, made: Progress) {
-    let (Some(token), Some(peer)) = (caller.progress.clone(), &caller.peer) else {
+/// Tells of progress as the backend does, under the client's own token.
+async fn tell(shared: &Shared, caller: &Caller, made: &Progress) {
+    let (Some(token), Some(peer)) = (&caller.progress, &caller.peer) else {
         return;
     };
-    let mut param = ProgressNotificationParam::new(token, made.progress);
-    param.total = made.total;
-    param.message = made.message;
-    // A client that no longer listens is told nothing; its call ends by itself.
-    let _ = peer.notify_progress(param).await;
+    let token = serde_json::to_value(token).unwrap_or_default();
+    let params = made.params().with(meta::PROGRESS_TOKEN, &token.into());
+    let message = shared.unread.notification(method::PROGRESS, params.text());
+    logging::send(peer, caller.watch.request_id(), message).await;
 }
 
 /// A call that nobody follows any more; dropping it cancels it at its backend.

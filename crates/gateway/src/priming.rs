@@ -1,6 +1,7 @@
 //! The empty event with which `rmcp` opens every stream, so that a client may take the stream up again: revisions
 //! before 2025-11-25 do not know it, and their clients take it for a message that cannot be read.
 
+use crate::heads::EVENTS;
 use axum::body::{Body, HttpBody};
 use axum::response::Response;
 use bytes::Bytes;
@@ -25,7 +26,7 @@ pub(crate) fn without(response: Response) -> Response {
 }
 
 pub(crate) fn is_stream(response: &Response) -> bool {
-    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(b"text/event-stream");
+    let is_stream = |kind: &HeaderValue| kind.as_bytes().starts_with(EVENTS.as_bytes());
     response.headers().get(CONTENT_TYPE).is_some_and(is_stream)
 }
 

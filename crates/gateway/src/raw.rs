@@ -3,8 +3,7 @@
 //! with the parameters beside it, and the handler answers with a custom result.
 
 use crate::{offers, tasks};
-use onecall_mcp::{RequestId, method};
-use serde_json::value::RawValue;
+use onecall_mcp::{RequestId, Written, method};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,8 +33,8 @@ pub(crate) struct RawRequest {
 pub(crate) struct Content {
     pub(crate) method: String,
     pub(crate) params: Value,
-    /// Of a `tools/call`, which has none in its `params`: they are passed on as they came.
-    pub(crate) arguments: Option<Box<RawValue>>,
+    /// What is passed on as the client wrote it.
+    pub(crate) written: Written,
 }
 
 impl RawRequest {

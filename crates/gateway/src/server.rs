@@ -23,7 +23,7 @@ use onecall_runtime::calls::{CallerToken, Takes};
 use onecall_runtime::runtime::Runtime;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CancelledNotificationParam, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    CancelledNotificationParam, CustomRequest, CustomResult, ErrorData, Implementation,
     InitializeRequestParams, InitializeResult, ProtocolVersion, ServerCapabilities, ServerConfig,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
@@ -83,7 +83,7 @@ pub(crate) struct Shared {
     /// Who may call, where callers are asked.
     pub(crate) access: Option<Access>,
     pub(crate) counts: Counts,
-    /// How results go through `rmcp` that are not read.
+    /// How texts go through `rmcp` that are not read.
     pub(crate) unread: Unread,
     /// Calls whose backends wait for an answer of a modern client.
     pub(crate) held: Arc<HeldCalls>,
@@ -325,7 +325,7 @@ pub(crate) async fn answered(
     let Content {
         method,
         params,
-        arguments,
+        written,
     } = request;
     match method.as_str() {
         method::TOOLS_LIST => {
@@ -335,14 +335,17 @@ pub(crate) async fn answered(
         }
         method::SET_LEVEL => Err(RpcError::method_not_found(&method)),
         method::TOOLS_CALL => {
-            let asked = Asked::read(params, arguments.as_deref());
+            let asked = Asked::read(params, &written);
             called(shared, asked, caller).await
         }
         name if tasks::is_task(name) => {
             let told = Box::pin(tasks::answer(shared, name, &params, caller)).await;
             told.map(Answer::Ours)
         }
-        name => Box::pin(offers::answer(shared, name, params, caller)).await,
+        name => {
+            let params = written.params.unwrap_or_else(|| params.into());
+            Box::pin(offers::answer(shared, name, params, caller)).await
+        }
     }
 }
 
@@ -356,7 +359,7 @@ pub(crate) async fn called(
     let tool = Tool::of(shared, given);
     let counting = shared.counts.begin();
     let called = match asked {
-        Ok(asked) => Box::pin(call::call(shared, asked, caller, tool.workflow())).await,
+        Ok(asked) => call::call(shared, asked, caller, tool.workflow()).await,
         Err(error) => Err(error),
     };
     tool.note(counting, &called);
@@ -396,17 +399,6 @@ fn era_of(context: &RequestContext<RoleServer>) -> Era {
     match context.protocol_version() {
         Some(version) if !version.has_initialize() => Era::Modern,
         Some(_) | None => Era::Legacy,
-    }
-}
-
-impl Shared {
-    /// An error as `rmcp` takes it.
-    fn error_data(&self, error: RpcError) -> ErrorData {
-        let code = i32::try_from(error.code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
-        let data = error
-            .data
-            .map(|data| self.unread.hide(data.text().to_owned()));
-        ErrorData::new(ErrorCode(code), error.message, data)
     }
 }
 
@@ -463,12 +455,12 @@ impl ServerHandler for Handler {
         Box::pin(async move {
             if request.method != crate::raw::METHOD {
                 let unknown = RpcError::method_not_found(&request.method);
-                return Err(self.shared.error_data(unknown));
+                return Err(self.shared.unread.error(&unknown));
             }
             let answer = self.answer(context).await;
             answer
                 .map(CustomResult::new)
-                .map_err(|error| self.shared.error_data(error))
+                .map_err(|error| self.shared.unread.error(&error))
         })
     }
 
@@ -508,12 +500,11 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let runtime = &self.shared.runtime;
-        let watched = self
-            .session
-            .watching
-            .add(runtime, request.uri, &context.peer);
-        watched.await.map_err(|error| self.shared.error_data(error))
+        let watching = &self.session.watching;
+        let watched = watching.add(&self.shared, request.uri, &context.peer);
+        watched
+            .await
+            .map_err(|error| self.shared.unread.error(&error))
     }
 
     async fn unsubscribe(

@@ -4,7 +4,9 @@
 
 use crate::limits::SPENT_MAX;
 use crate::seal;
-use serde_json::{Map, Value};
+use indexmap::IndexMap;
+use onecall_mcp::{Exact, to_the_digit};
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,13 +26,24 @@ struct Kept {
 impl Spent {
     /// Whether these answers may be given with this state, which from now on is good for no others. A client that
     /// comes back without any answers nothing.
-    pub(crate) fn admits(&self, state: &str, expires: u64, answers: &Map<String, Value>) -> bool {
+    pub(crate) fn admits(
+        &self,
+        state: &str,
+        expires: u64,
+        answers: &IndexMap<String, Exact>,
+    ) -> bool {
         self.admits_at(seal::now(), state, expires, answers)
     }
 
-    fn admits_at(&self, now: u64, state: &str, expires: u64, answers: &Map<String, Value>) -> bool {
+    fn admits_at(
+        &self,
+        now: u64,
+        state: &str,
+        expires: u64,
+        answers: &IndexMap<String, Exact>,
+    ) -> bool {
         let state = seal::hash(&Value::from(state));
-        let given = (!answers.is_empty()).then(|| seal::hash(&Value::Object(answers.clone())));
+        let given = (!answers.is_empty()).then(|| digest(answers));
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = kept.answers.get(&state) {
             return given.as_ref() == Some(earlier);
@@ -42,6 +55,16 @@ impl Spent {
         }
         true
     }
+}
+
+/// The order of keys makes no difference, and every digit does.
+fn digest(answers: &IndexMap<String, Exact>) -> Digest {
+    let answers = answers.iter();
+    let told = answers.map(|(key, answer)| {
+        let told = to_the_digit(answer.text());
+        (key.clone(), told.unwrap_or_else(|_| answer.value().clone()))
+    });
+    seal::hash(&Value::Object(told.collect()))
 }
 
 impl Kept {
@@ -60,10 +83,13 @@ impl Kept {
 mod tests {
     use super::*;
     use serde_json::json;
+    use serde_json::value::RawValue;
 
-    fn answers(value: &Value) -> Map<String, Value> {
-        let entries = value.as_object();
-        entries.cloned().unwrap_or_default()
+    fn answers(value: &Value) -> IndexMap<String, Exact> {
+        let entries = value.as_object().into_iter().flatten();
+        entries
+            .map(|(key, value)| (key.clone(), value.clone().into()))
+            .collect()
     }
 
     #[test]
@@ -77,6 +103,14 @@ mod tests {
         assert!(gives("s", &ada) && gives("s", &again));
         assert!(!gives("s", &eve) && !gives("s", &json!({})));
         assert!(gives("t", &eve));
+        let written = |text: &str| {
+            let raw = RawValue::from_string(text.to_owned()).unwrap();
+            IndexMap::from([("q".to_owned(), Exact::from_raw(&raw).unwrap())])
+        };
+        let pair = written(r#"{"a":123456789012345678901,"b":123456789012345678902}"#);
+        let swapped = written(r#"{"a":123456789012345678902,"b":123456789012345678901}"#);
+        assert!(spent.admits_at(5, "u", 9, &pair) && spent.admits_at(5, "u", 9, &pair));
+        assert!(!spent.admits_at(5, "u", 9, &swapped));
     }
 
     #[test]

@@ -8,12 +8,13 @@ use crate::listen::TaskIds;
 use crate::options::{ServeError, StdioOptions};
 use crate::raw::{self, Content, RawRequest};
 use crate::server::{Connection, Handler, Setup, Shared, VERSIONS};
+use crate::unread::Unread;
 use crate::{batch, typed};
 use end::{End, Ending};
 use futures::future::BoxFuture;
 use onecall_mcp::{
-    Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, code, message_text, method,
-    parse_call, response_error,
+    Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, Written, code, message_text,
+    method, parse_call, response_error,
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{
@@ -21,7 +22,6 @@ use rmcp::model::{
     JsonRpcMessage, JsonRpcRequest, ProtocolVersion,
 };
 use rmcp::service::serve_server_with_ct;
-use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -87,6 +87,7 @@ pub async fn serve_lines(
     let input = Input {
         stream: input,
         ended: Arc::clone(&input_ended),
+        unread: shared.unread.clone(),
     };
     let served = serve_eras(&shared, input, output, &closing).await;
     leaving.abort();
@@ -155,6 +156,8 @@ fn opening_failed(error: &rmcp::service::ServerInitializeError) -> Result<(), Se
 struct Input {
     stream: Box<dyn AsyncRead + Send + Unpin>,
     ended: Arc<OnceLock<Instant>>,
+    /// How its answers go through `rmcp`.
+    unread: Unread,
 }
 
 /// Where the messages of each era go.
@@ -226,7 +229,7 @@ async fn read(mut input: Input, mut ways: Ways, refusals: mpsc::Sender<Vec<u8>>)
     loop {
         while let Some(line) = lines.next() {
             let messages = match line {
-                Line::Text(text) => messages(text, &mut revision),
+                Line::Text(text) => messages(text, &mut revision, &input.unread),
                 Line::TooLong(skipped) => {
                     let text = format!("a message of {} bytes is too long", skipped.bytes);
                     let error = RpcError::new(code::INVALID_REQUEST, text);
@@ -290,15 +293,16 @@ fn opens(request: &ClientRequest) -> bool {
 fn messages(
     text: &[u8],
     revision: &mut Option<Revision>,
+    unread: &Unread,
 ) -> Vec<Result<ClientJsonRpcMessage, Refusal>> {
     if !batch::is_one(text) {
-        return vec![message(text, revision)];
+        return vec![message(text, revision, unread)];
     }
     match batch::messages(text, *revision) {
         Ok(messages) => {
             let messages = messages.iter();
             messages
-                .map(|own| message(own.get().as_bytes(), revision))
+                .map(|own| message(own.get().as_bytes(), revision, unread))
                 .collect()
         }
         Err(error) => vec![Err(refuse(None, &error))],
@@ -306,8 +310,12 @@ fn messages(
 }
 
 /// One message as `rmcp` takes it.
-fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpcMessage, Refusal> {
-    let (incoming, arguments) = parse_call(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
+fn message(
+    text: &[u8],
+    revision: &mut Option<Revision>,
+    unread: &Unread,
+) -> Result<ClientJsonRpcMessage, Refusal> {
+    let (incoming, written) = parse_call(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
     let id = match &incoming {
         Incoming::Request { id, .. } => Some(id.clone()),
         Incoming::Notification { .. } | Incoming::Response { .. } => None,
@@ -318,13 +326,14 @@ fn message(text: &[u8], revision: &mut Option<Revision>) -> Result<ClientJsonRpc
         let asked = params["protocolVersion"].as_str();
         *revision = Some(Revision::negotiate(asked));
     }
-    taken(incoming, arguments, text).map_err(|error| refuse(id.as_ref(), &error))
+    taken(incoming, written, text, unread).map_err(|error| refuse(id.as_ref(), &error))
 }
 
 fn taken(
     incoming: Incoming,
-    arguments: Option<Box<RawValue>>,
+    written: Written,
     text: &[u8],
+    unread: &Unread,
 ) -> Result<ClientJsonRpcMessage, RpcError> {
     match incoming {
         Incoming::Request { method, params, .. } if method == method::LISTEN => {
@@ -340,12 +349,16 @@ fn taken(
                 let beside = RawRequest::new(Content {
                     method,
                     params,
-                    arguments,
+                    written,
                 });
                 request.extensions_mut().insert(beside);
             }
             Ok(message)
         }
+        Incoming::Response {
+            id: Some(id),
+            outcome,
+        } => typed::of_value(unread.answer(&id, &outcome)),
         Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
             typed::read(text)
         }

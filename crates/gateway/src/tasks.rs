@@ -9,7 +9,7 @@ use crate::{ask, large};
 use onecall_engine::failure::Category;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Phase, Summary};
-use onecall_mcp::{RpcError, TASKS_EXTENSION, code, meta, method};
+use onecall_mcp::{RpcError, TASKS_EXTENSION, code, field, meta, method};
 use onecall_runtime::questions::{AnswerError, LookError};
 use onecall_runtime::runs::{Asked, Standing};
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub(crate) async fn created(
     let asks = |_: &Asked| false;
     let mut task = fields(&summary, status(shared, &standing, caller, asks));
     task.insert("resultType".to_owned(), Value::from("task"));
-    for key in ["result", "error", "inputRequests"] {
+    for key in ["result", "error", field::INPUT_REQUESTS] {
         task.shift_remove(key);
     }
     Ok(Value::Object(task))
@@ -135,7 +135,7 @@ fn status(
     if !requests.is_empty() {
         return (
             "input_required",
-            Some(("inputRequests", Value::Object(requests))),
+            Some((field::INPUT_REQUESTS, Value::Object(requests))),
         );
     }
     if let Some(held) = standing.held.first() {
@@ -177,7 +177,10 @@ async fn update(
     params: &Value,
     caller: &Caller,
 ) -> Result<Value, RpcError> {
-    let Some(responses) = params.get("inputResponses").and_then(Value::as_object) else {
+    let Some(responses) = params
+        .get(field::INPUT_RESPONSES)
+        .and_then(Value::as_object)
+    else {
         return Err(RpcError::invalid_params(
             "`inputResponses` must be an object",
         ));

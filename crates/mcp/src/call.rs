@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::{RawValue, to_raw_value};
@@ -10,6 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::content::{content_map, sole_text, text_of};
 use crate::error::ShapeError;
+use crate::exact::Exact;
+use crate::field::{INPUT_REQUESTS, REQUEST_STATE};
+use crate::fields::Fields;
 use crate::keys::settled;
 use crate::lenient::{mend, read_leniently};
 use crate::limits::INPUT_REQUESTS_MAX;
@@ -44,12 +48,14 @@ pub struct Says {
 }
 
 /// What `input_required` asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct InputRequired {
-    /// Key to `{method, params}`.
-    pub requests: Map<String, Value>,
+    /// Key to `{method, params}`, as it came.
+    pub requests: IndexMap<String, Exact>,
     /// Opaque; goes back exactly as it came.
     pub request_state: Option<String>,
+    /// The whole result, with fields that nobody here knows.
+    pub fields: Fields,
 }
 
 #[derive(Deserialize)]
@@ -165,7 +171,7 @@ impl CallAnswer {
                 is_error: told.is_error,
                 says: told.says,
             })),
-            Some("input_required") => input_required(object(&raw)?).map(Self::InputRequired),
+            Some("input_required") => input_required(&raw).map(Self::InputRequired),
             Some("task") => Task::read(&raw).map(Self::Task),
             Some(other) => Err(ShapeError::UnknownResultType(other.to_owned())),
         }
@@ -176,22 +182,22 @@ fn object(raw: &RawValue) -> Result<Map<String, Value>, ShapeError> {
     read_leniently(raw.get()).map_err(|error| ShapeError::NotJson(error.to_string()))
 }
 
-fn input_required(mut object: Map<String, Value>) -> Result<InputRequired, ShapeError> {
+fn input_required(raw: &RawValue) -> Result<InputRequired, ShapeError> {
     let wrong = |what: &str, wanted| {
         Err(ShapeError::Wrong {
             what: what.to_owned(),
             wanted,
         })
     };
-    let requests = match object.remove("inputRequests") {
-        None => Map::new(),
-        Some(Value::Object(requests)) => requests,
-        Some(_) => return wrong("`inputRequests`", "an object"),
-    };
-    let request_state = match object.remove("requestState") {
+    // Whoever is asked can read it: half a character is none.
+    let fields = Fields::read(&mend(raw.get()), "`input_required`")?;
+    let requests = input_requests(fields.get(INPUT_REQUESTS))?;
+    let request_state = match fields.get(REQUEST_STATE) {
         None => None,
-        Some(Value::String(state)) => Some(state),
-        Some(_) => return wrong("`requestState`", "a string"),
+        Some(_) => match fields.string(REQUEST_STATE) {
+            Some(state) => Some(state),
+            None => return wrong("`requestState`", "a string"),
+        },
     };
     if requests.is_empty() && request_state.is_none() {
         return wrong(
@@ -199,16 +205,31 @@ fn input_required(mut object: Map<String, Value>) -> Result<InputRequired, Shape
             "given with `inputRequests` or `requestState`",
         );
     }
-    if requests.len() > INPUT_REQUESTS_MAX {
+    Ok(InputRequired {
+        requests,
+        request_state,
+        fields,
+    })
+}
+
+/// The questions of a result or a task, each as it came.
+pub(crate) fn input_requests(
+    given: Option<&RawValue>,
+) -> Result<IndexMap<String, Exact>, ShapeError> {
+    let Some(given) = given else {
+        return Ok(IndexMap::new());
+    };
+    let fields = Fields::read(given.get(), "`inputRequests`")?;
+    if fields.iter().count() > INPUT_REQUESTS_MAX {
         return Err(ShapeError::TooMany {
             what: "input requests",
             limit: INPUT_REQUESTS_MAX,
         });
     }
-    Ok(InputRequired {
-        requests,
-        request_state,
-    })
+    let requests = fields.iter();
+    requests
+        .map(|(key, request)| Ok((key.to_owned(), Exact::from_raw(request)?)))
+        .collect()
 }
 
 impl CallResult {
@@ -369,9 +390,14 @@ mod tests {
             assert!(result.parse().is_ok(), "{text}");
         }
         assert!(complete(r#"{"isError":false,"content":[],"isError":true}"#).is_error());
-        let asks = r#"{"resultType":"input_required","requestState":"\ud800","inputRequests":{"q":{"max":1e400}}}"#;
-        let asks = CallAnswer::from_raw(raw(asks)).unwrap();
-        assert!(matches!(asks, CallAnswer::InputRequired(_)), "{asks:?}");
+        let asks = r#"{"x":1.10,"resultType":"input_required","requestState":"\ud800","inputRequests":{"q":{"max":1e400,"a":1.10}}}"#;
+        let kept = asks.replace("\\ud800", "\\ufffd");
+        let CallAnswer::InputRequired(asks) = CallAnswer::from_raw(raw(asks)).unwrap() else {
+            panic!("nothing is asked")
+        };
+        assert_eq!(asks.request_state.as_deref(), Some("\u{fffd}"));
+        assert_eq!(asks.requests["q"].text(), r#"{"max":1e400,"a":1.10}"#);
+        assert_eq!(asks.fields.to_text(), kept);
     }
 
     #[test]

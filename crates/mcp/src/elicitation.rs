@@ -1,9 +1,12 @@
 //! Questions to a person: the two modes, the schema subset of forms, and the answer object.
 //! Validating an answer against a full JSON Schema is left to the caller.
 
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::{RpcError, code};
+use crate::exact::Exact;
 use crate::limits::{FORM_PROPERTIES_MAX, INPUT_REQUESTS_MAX};
 use crate::method;
 
@@ -46,24 +49,34 @@ impl<'a> QuestionShape<'a> {
 
 /// The pages that a server of 2025-11-25 wants visited before the request is made again, as input requests by key;
 /// empty where the error says no such thing.
-pub fn wanted_pages(error: &RpcError) -> Map<String, Value> {
-    let data = error
-        .data
-        .as_ref()
-        .filter(|_| error.code == code::URL_ELICITATION);
-    let wanted = data.and_then(|data| data.value().get("elicitations")?.as_array());
+pub fn wanted_pages(error: &RpcError) -> IndexMap<String, Exact> {
+    let data = error.data.as_ref();
+    let data = data.filter(|_| error.code == code::URL_ELICITATION);
+    let fields = data.map(Exact::fields).unwrap_or_default();
+    let wanted = fields.get("elicitations");
+    let wanted: Option<Vec<&RawValue>> =
+        wanted.and_then(|wanted| serde_json::from_str(wanted.get()).ok());
     let pages = wanted.into_iter().flatten().filter_map(|params| {
-        let mut params = params.as_object()?.clone();
-        let mode = params.entry("mode").or_insert_with(|| Value::from("url"));
-        (mode == "url").then_some(params)
+        let params = Exact::from_raw(params).ok()?;
+        match params.value().as_object()?.get("mode") {
+            Some(mode) => (mode == "url").then_some(params),
+            None => Some(params.with("mode", &Value::from("url").into())),
+        }
     });
-    let requests = (1..)
-        .zip(pages.take(INPUT_REQUESTS_MAX))
+    let requests = (1..).zip(pages.take(INPUT_REQUESTS_MAX));
+    requests
         .map(|(number, params)| {
-            let request = json!({ "method": method::ELICIT, "params": params });
-            (format!("page-{number}"), request)
-        });
-    requests.collect()
+            (
+                format!("page-{number}"),
+                input_request(method::ELICIT, params),
+            )
+        })
+        .collect()
+}
+
+/// A question as `input_required` holds it.
+pub fn input_request(method: &str, params: Exact) -> Exact {
+    Exact::object([("method", Value::from(method).into()), ("params", params)])
 }
 
 /// The answer object: `content` only goes with an accepted form.
@@ -242,6 +255,27 @@ mod tests {
             assert_eq!(faults[0].place, "p");
         }
         assert_eq!(check_form(&json!({ "type": "boolean" })).len(), 1);
+    }
+
+    #[test]
+    fn wanted_pages_are_asked_for_as_they_were_written() {
+        let data = r#"{"elicitations":[{"z":1.10,"mode":"url"},{"url":"u"},{"mode":"form"},7]}"#;
+        let data = Exact::from_raw(&RawValue::from_string(data.to_owned()).unwrap()).unwrap();
+        let mut error = RpcError::new(code::URL_ELICITATION, "first");
+        error.data = Some(data);
+        let requests = wanted_pages(&error);
+        let texts: Vec<&str> = requests.values().map(Exact::text).collect();
+        let asked =
+            |params: &str| format!(r#"{{"method":"elicitation/create","params":{params}}}"#);
+        assert_eq!(
+            texts,
+            [
+                asked(r#"{"z":1.10,"mode":"url"}"#),
+                asked(r#"{"url":"u","mode":"url"}"#)
+            ]
+        );
+        error.code = code::INTERNAL;
+        assert!(wanted_pages(&error).is_empty());
     }
 
     #[test]

@@ -23,13 +23,15 @@ pub mod code {
     pub const URL_ELICITATION: i64 = -32042;
 }
 
-/// A JSON-RPC error object. `data` is kept as it came.
+/// A JSON-RPC error object. One that came from elsewhere is written as it came, but for what was changed since.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message} (code {code})")]
 pub struct RpcError {
     pub code: i64,
     pub message: String,
     pub data: Option<Exact>,
+    /// The object as it came, with fields that nobody here knows.
+    came: Option<Exact>,
 }
 
 impl RpcError {
@@ -38,6 +40,7 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            came: None,
         }
     }
 
@@ -66,6 +69,11 @@ impl RpcError {
         )
     }
 
+    /// It is a code and a message, and no more than that.
+    pub fn is_bare(&self) -> bool {
+        self.data.is_none() && self.came.is_none()
+    }
+
     pub fn to_value(&self) -> Value {
         let mut object = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
@@ -74,27 +82,56 @@ impl RpcError {
         object
     }
 
-    /// Reads an error object leniently: real servers leave fields out.
+    /// Reads an error object leniently: real servers and clients leave fields out.
     pub fn from_raw(raw: &RawValue) -> Self {
         let Ok(exact) = Exact::from_raw(raw) else {
-            return Self::new(code::INTERNAL, "the server's error cannot be read");
+            return Self::new(code::INTERNAL, "the error cannot be read");
         };
         let value = exact.value();
         let message = match value.get("message") {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
             None if value.is_string() => value.as_str().unwrap_or_default().to_owned(),
-            None => "the server gave no message".to_owned(),
+            None => "no message was given".to_owned(),
         };
         Self {
-            code: value.get("code").and_then(whole).unwrap_or(code::INTERNAL),
+            code: code_of(value),
             message,
-            data: exact
-                .fields()
-                .get("data")
-                .and_then(|data| Exact::from_raw(data).ok()),
+            data: exact.field("data"),
+            came: Some(exact),
         }
     }
+
+    /// The fields as they came, but for those that were changed or are not what the protocol has there.
+    fn fields(&self) -> Fields {
+        let came = self.came.as_ref();
+        let mut fields = came.map(Exact::fields).unwrap_or_default();
+        let told = came.map_or(&Value::Null, Exact::value);
+        let is_digits = |raw: &RawValue| {
+            let digits = raw.get().trim_start_matches('-');
+            digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let is_whole = fields.get("code").is_some_and(is_digits);
+        if !is_whole || code_of(told) != self.code {
+            fields.set("code", &self.code);
+        }
+        if told.get("message").and_then(Value::as_str) != Some(&self.message) {
+            fields.set("message", &self.message);
+        }
+        let data = fields.get("data").map(RawValue::get);
+        match &self.data {
+            Some(own) if data != Some(own.text()) => fields.set("data", own),
+            None if data.is_some() => fields.remove("data"),
+            Some(_) | None => {}
+        }
+        fields
+    }
+}
+
+/// The code of an error object; one that is none, or of more than 64 bits, says nothing to us.
+fn code_of(error: &Value) -> i64 {
+    let code = error.get("code").and_then(whole);
+    code.unwrap_or(code::INTERNAL)
 }
 
 /// An integer, which may be written `-32000.0`.
@@ -103,16 +140,10 @@ fn whole(number: &Value) -> Option<i64> {
     number.as_i64().or_else(written)
 }
 
-/// As it stands on the wire, `data` as it came.
+/// As it stands on the wire.
 impl Serialize for RpcError {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = Fields::default();
-        fields.set("code", &self.code);
-        fields.set("message", &self.message);
-        if let Some(data) = &self.data {
-            fields.set("data", data);
-        }
-        RawValue::serialize(&fields.to_raw(), to)
+        RawValue::serialize(&self.fields().to_raw(), to)
     }
 }
 
@@ -131,4 +162,57 @@ pub enum ShapeError {
     UnknownResultType(String),
     #[error("more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> RpcError {
+        RpcError::from_raw(&RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    fn written(error: &RpcError) -> String {
+        serde_json::to_string(error).unwrap()
+    }
+
+    #[test]
+    fn an_error_is_written_as_it_came() {
+        for text in [
+            r#"{"zeta":1e400,"message":"\u0041","data":{"n":1.10},"code":-32000,"a":{"b":1.10}}"#,
+            r#"{"code":5000000000,"message":"far"}"#,
+            r#"{"code":123456789012345678901234567890,"message":"farther"}"#,
+            r#"{"code":1,"message":"m","data":null}"#,
+        ] {
+            assert_eq!(written(&read(text)), text);
+        }
+        assert_eq!(read(r#"{"code":5000000000}"#).code, 5_000_000_000);
+    }
+
+    #[test]
+    fn what_is_changed_or_unfit_is_set_beside_the_rest() {
+        let text = r#"{"x":1.10,"code":-32602,"message":"no","data":1.10,"y":1}"#;
+        let mut error = read(text);
+        error.code = code::RESOURCE_NOT_FOUND;
+        assert_eq!(written(&error), text.replace("-32602", "-32002"));
+        error.data = None;
+        error.message = "m".to_owned();
+        assert_eq!(
+            written(&error),
+            r#"{"x":1.10,"code":-32002,"message":"m","y":1}"#
+        );
+        for (text, wanted) in [
+            (
+                r#"{"code":-32000.0,"message":["m"],"x":1.10}"#,
+                r#"{"code":-32000,"message":"[\"m\"]","x":1.10}"#,
+            ),
+            (
+                r#"{"x":1.10,"code":"E"}"#,
+                r#"{"x":1.10,"code":-32603,"message":"no message was given"}"#,
+            ),
+            (r#""down""#, r#"{"code":-32603,"message":"down"}"#),
+        ] {
+            assert_eq!(written(&read(text)), wanted);
+        }
+    }
 }

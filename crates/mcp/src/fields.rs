@@ -58,6 +58,11 @@ impl Fields {
         self.0.shift_remove(key);
     }
 
+    /// Keeps the fields whose keys are wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.0.retain(|key, _| is_wanted(key));
+    }
+
     /// The object as text; its values are written as they came.
     pub fn to_text(&self) -> String {
         serde_json::to_string(&self.0).expect("fields are JSON")

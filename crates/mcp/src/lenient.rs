@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::message::behind_string;
 
@@ -81,20 +82,37 @@ fn bounded(text: &str) -> Cow<'_, str> {
 
 /// The numbers of a JSON text that no value holds to the last digit, as they are written, sorted.
 pub fn long_numbers(text: &str) -> Vec<&str> {
-    let is_long = |number: &&str| {
-        let is_whole = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
-        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-        let digits = mantissa.trim_start_matches(['-', '0', '.']);
-        let digits = digits.bytes().filter(u8::is_ascii_digit).count();
-        let read: Option<f64> = number.parse().ok().filter(|read: &f64| read.is_finite());
-        let is_same =
-            || read.is_some_and(|read| serde_json::json!(read).to_string().as_str() == *number);
-        !is_whole && (read.is_none() || digits > DIGITS_SAFE && !is_same())
-    };
     let mut long: Vec<&str> = numbers(text).map(|place| &text[place]).collect();
-    long.retain(is_long);
+    long.retain(|number| is_long(number));
     long.sort_unstable();
     long
+}
+
+/// What a JSON text says to the last digit, to be compared or hashed: numbers that no value holds stand in it as texts.
+pub fn to_the_digit(text: &str) -> serde_json::Result<Value> {
+    let mut own = String::new();
+    let mut copied = 0;
+    for place in numbers(text).filter(|place| is_long(&text[place.clone()])) {
+        own.push_str(&text[copied..place.start]);
+        // No text that people write begins so.
+        own.push_str("\"\\u0001");
+        own.push_str(&text[place.clone()]);
+        own.push('"');
+        copied = place.end;
+    }
+    own.push_str(&text[copied..]);
+    read_leniently(&own)
+}
+
+fn is_long(number: &str) -> bool {
+    let is_whole = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']);
+    let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    let read: Option<f64> = number.parse().ok().filter(|read: &f64| read.is_finite());
+    let is_same =
+        || read.is_some_and(|read| serde_json::json!(read).to_string().as_str() == number);
+    !is_whole && (read.is_none() || digits > DIGITS_SAFE && !is_same())
 }
 
 /// Decimal digits that every floating number keeps.
@@ -143,7 +161,7 @@ fn is_low(unit: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -180,6 +198,9 @@ mod tests {
             "1e400",
         ];
         assert_eq!(long_numbers(text), long);
+        let read = to_the_digit(r#"[1.10,1e400,{"a":18446744073709551616}]"#).unwrap();
+        let whole = json!([1.1, "\u{1}1e400", { "a": "\u{1}18446744073709551616" }]);
+        assert_eq!(read, whole);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod elicitation;
 mod era;
 mod error;
 mod exact;
+pub mod field;
 mod fields;
 mod header;
 mod keys;
@@ -32,7 +33,9 @@ mod uri_template;
 pub use arguments::Arguments;
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired, Says};
 pub use content::{content_map, sole_text, text_of};
-pub use elicitation::{FormFault, Mode, QuestionShape, answer, check_form, wanted_pages};
+pub use elicitation::{
+    FormFault, Mode, QuestionShape, answer, check_form, input_request, wanted_pages,
+};
 pub use era::{Era, Probe, Revision, judge_probe};
 pub use error::{RpcError, ShapeError, code};
 pub use exact::Exact;
@@ -40,11 +43,12 @@ pub use fields::{Fields, on_one_line};
 pub use header::{
     HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
 };
-pub use lenient::{long_numbers, mend, read_leniently};
+pub use lenient::{long_numbers, mend, read_leniently, to_the_digit};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, batch, message_text, notification, parse, parse_call, parse_of_server,
-    request, request_text, response, response_error, response_error_text,
+    Incoming, RequestId, Written, batch, message_text, notification, parse, parse_call,
+    parse_of_server, request, request_text, response, response_error, response_error_text,
+    response_text,
 };
 pub use page::ListPage;
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};

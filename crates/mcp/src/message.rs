@@ -7,9 +7,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::{RpcError, ShapeError};
-use crate::lenient::read_leniently;
+use crate::exact::Exact;
+use crate::field::INPUT_RESPONSES;
 use crate::limits::{BATCH_MAX, NESTING_MAX};
-use crate::method::TOOLS_CALL;
+use crate::method::{COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL};
 
 /// Identifier of a request. The protocol allows strings and integers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,17 +66,17 @@ impl std::fmt::Display for RequestId {
     }
 }
 
-/// One message from the other side.
+/// One message from the other side. Parameters of a server are [`Exact`]: they are passed on.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum Incoming<P = Value> {
     Request {
         id: RequestId,
         method: String,
-        params: Value,
+        params: P,
     },
     Notification {
         method: String,
-        params: Value,
+        params: P,
     },
     /// `id` is absent where the other side could not read ours.
     Response {
@@ -135,37 +136,57 @@ pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
     read(text, params_of)
 }
 
-/// Reads one message of a server, whose parameters are read as far as they can be: a question that nobody could read
-/// would never be answered.
-pub fn parse_of_server(text: &[u8]) -> Result<Incoming, ShapeError> {
-    read(text, |_, raw| {
-        let text = raw.map_or("{}", RawValue::get);
-        read_leniently(text).map_err(|error| ShapeError::NotJson(error.to_string()))
+/// Reads one message of a server, whose parameters are kept as they came and read as far as they can be: a question
+/// that nobody could read would never be answered.
+pub fn parse_of_server(text: &[u8]) -> Result<Incoming<Exact>, ShapeError> {
+    read(text, |_, raw| match raw {
+        Some(raw) => Exact::from_raw(raw),
+        None => Ok(Exact::from(Value::Object(Map::new()))),
     })
 }
 
-/// The same, but the arguments of a `tools/call` are not read: they stand beside the message and not in its parameters.
-pub fn parse_call(text: &[u8]) -> Result<(Incoming, Option<Box<RawValue>>), ShapeError> {
-    let mut arguments = None;
-    let incoming = read(text, |method, raw| match raw {
-        Some(raw) if method == TOOLS_CALL && raw.get().starts_with('{') => {
+/// What a client wrote and a backend is told, as it was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The arguments of a `tools/call`.
+    pub arguments: Option<Box<RawValue>>,
+    /// The answers that a `tools/call` carries back.
+    pub responses: Option<Box<RawValue>>,
+    /// All parameters of another request that is passed on.
+    pub params: Option<Exact>,
+}
+
+/// Reads one message of a client. What [`Written`] holds of a `tools/call` is not read, and does not stand in its
+/// parameters.
+pub fn parse_call(text: &[u8]) -> Result<(Incoming, Written), ShapeError> {
+    let mut written = Written::default();
+    let incoming = read(text, |method, raw| match (method, raw) {
+        (TOOLS_CALL, Some(raw)) if raw.get().starts_with('{') => {
             let mut fields: IndexMap<String, &RawValue> = from_text(raw.get())?;
-            arguments = fields.shift_remove("arguments").map(ToOwned::to_owned);
+            let mut take = |key| fields.shift_remove(key).map(ToOwned::to_owned);
+            written.arguments = take("arguments");
+            written.responses = take(INPUT_RESPONSES);
             let read = |(key, raw): (String, &RawValue)| Ok((key, from_text(raw.get())?));
             let params: Result<Map<String, Value>, ShapeError> =
                 fields.into_iter().map(read).collect();
             params.map(Value::Object)
         }
-        raw => params_of(method, raw),
+        (PROMPTS_GET | COMPLETE | RESOURCES_READ, Some(raw)) => {
+            let params = Exact::from_raw(raw)?;
+            let value = params.value().clone();
+            written.params = Some(params);
+            Ok(value)
+        }
+        (method, raw) => params_of(method, raw),
     })?;
-    Ok((incoming, arguments))
+    Ok((incoming, written))
 }
 
 /// Reads one message, its parameters in the way that is given.
-fn read(
+fn read<P>(
     text: &[u8],
-    params_of: impl FnOnce(&str, Option<&RawValue>) -> Result<Value, ShapeError>,
-) -> Result<Incoming, ShapeError> {
+    params_of: impl FnOnce(&str, Option<&RawValue>) -> Result<P, ShapeError>,
+) -> Result<Incoming<P>, ShapeError> {
     let text = std::str::from_utf8(text).map_err(|error| ShapeError::NotJson(error.to_string()))?;
     if exceeds_depth(text, NESTING_MAX) {
         return Err(ShapeError::TooDeep { limit: NESTING_MAX });
@@ -283,6 +304,15 @@ pub fn notification(method: &str, params: &Value) -> Value {
 
 pub fn response(id: &RequestId, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id.to_value(), "result": result })
+}
+
+/// The same as text, the result as it came.
+pub fn response_text(id: &RequestId, result: &impl Serialize) -> String {
+    let result = serde_json::to_string(result).expect("results have text keys alone");
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}",
+        id.to_value()
+    )
 }
 
 /// An error answer; `id` is null where the request's could not be read.

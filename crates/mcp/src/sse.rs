@@ -37,6 +37,7 @@ pub struct SseDecoder {
     /// No line has ended yet.
     is_first: bool,
     limit: usize,
+    lines: usize,
 }
 
 impl SseDecoder {
@@ -48,6 +49,7 @@ impl SseDecoder {
             after_return: false,
             is_first: true,
             limit,
+            lines: 0,
         }
     }
 
@@ -74,6 +76,11 @@ impl SseDecoder {
         Ok(events)
     }
 
+    /// Lines that were decoded so far, those that made no event too; for who bounds the work.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
     /// The beginning of the event that is not complete yet.
     pub fn unfinished(&self) -> &[u8] {
         if self.has_data {
@@ -84,6 +91,7 @@ impl SseDecoder {
     }
 
     fn end_line(&mut self) -> Option<SseEvent> {
+        self.lines = self.lines.wrapping_add(1);
         let mut line = std::mem::take(&mut self.line);
         // The standard has one byte order mark ignored, at the beginning of the stream.
         if std::mem::take(&mut self.is_first) && line.starts_with(BYTE_ORDER_MARK) {

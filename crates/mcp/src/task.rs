@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
+use crate::call::input_requests;
 use crate::error::{RpcError, ShapeError};
+use crate::exact::Exact;
 use crate::lenient::read_leniently;
-use crate::limits::INPUT_REQUESTS_MAX;
 
 /// The name of the extension, as it is declared.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -31,8 +32,8 @@ pub struct Task {
     /// How often the server wants to be asked.
     pub poll: Option<Duration>,
     pub message: Option<String>,
-    /// What it asks for; the extension only.
-    pub requests: Map<String, Value>,
+    /// What it asks for, as it came; the extension only.
+    pub requests: IndexMap<String, Exact>,
     /// The tool result of a completed task, as received; the extension only.
     pub result: Option<Box<RawValue>>,
     /// Why it failed, where the server says so.
@@ -82,18 +83,6 @@ impl Task {
             Some("cancelled") => TaskStatus::Cancelled,
             _ => return Err(wrong("`status` of a task", "one that is known")),
         };
-        let requests: Map<String, Value> = match fields.input_requests {
-            None => Map::new(),
-            Some(requests) => {
-                read_leniently(requests.get()).map_err(|_| wrong("`inputRequests`", "an object"))?
-            }
-        };
-        if requests.len() > INPUT_REQUESTS_MAX {
-            return Err(ShapeError::TooMany {
-                what: "input requests",
-                limit: INPUT_REQUESTS_MAX,
-            });
-        }
         let poll = fields.poll_interval_ms.or(fields.poll_interval);
         let poll: Option<f64> = poll.and_then(|millis| read_leniently(millis.get()).ok());
         Ok(Self {
@@ -106,7 +95,7 @@ impl Task {
             message: fields
                 .status_message
                 .and_then(|message| read_leniently(message.get()).ok()),
-            requests,
+            requests: input_requests(fields.input_requests)?,
             result: fields.result.map(ToOwned::to_owned),
             error: fields.error.map(RpcError::from_raw),
         })
@@ -159,7 +148,7 @@ mod tests {
             (task.poll, task.message.as_deref()),
             (None, Some("\u{fffd}"))
         );
-        assert_eq!(task.requests.len(), 1);
+        assert_eq!(task.requests["q"].text(), r#"{"n":1e999}"#);
         assert_eq!(task.result.unwrap().get(), r#"{"n":1e999}"#);
     }
 

@@ -3,6 +3,7 @@
 use crate::publish::{Published, Target};
 use crate::runtime::Runtime;
 use onecall_backends::{BackendName, BackendState};
+use onecall_engine::failure::Code;
 use onecall_workflow::catalog::Catalog;
 use onecall_workflow::step::Step;
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ pub(crate) fn unreachable_text(runtime: &Runtime) -> String {
 }
 
 /// Why nobody knows a tool whose name begins as those of one backend do; `None` where that is no question of a backend.
-pub(crate) fn silence_of(runtime: &Runtime, tool: &str) -> Option<String> {
+pub(crate) fn silence_of(runtime: &Runtime, tool: &str) -> Option<(Code, String)> {
     if !runtime.shows_backends() {
         return None;
     }
@@ -102,13 +103,18 @@ pub(crate) fn silence_of(runtime: &Runtime, tool: &str) -> Option<String> {
     let backend = catalog.silent_owner(tool)?;
     let mut known = runtime.backends().into_iter();
     let status = known.find(|status| status.name == *backend)?;
+    let code = match status.state {
+        BackendState::Down {
+            is_denied: true, ..
+        } => Code::DeniedCall,
+        _ => Code::TransportUnavailable,
+    };
     let reason = match status.state {
         BackendState::Down { reason, .. } | BackendState::Silent { reason } => reason,
         BackendState::Idle | BackendState::Connecting => "it is still connecting".to_owned(),
         BackendState::Ready => "it has not told its tools".to_owned(),
         BackendState::Stopped => "it was stopped".to_owned(),
     };
-    Some(format!(
-        "`{tool}` belongs to backend `{backend}`, which is not connected: {reason}"
-    ))
+    let text = format!("`{tool}` belongs to backend `{backend}`, which is not connected: {reason}");
+    Some((code, text))
 }

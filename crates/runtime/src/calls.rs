@@ -9,6 +9,7 @@ use crate::runtime::Runtime;
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain, code_of, now};
 use futures::FutureExt as _;
+use indexmap::IndexMap;
 use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
 pub use onecall_backends::{
     CallerToken, MessageSink, PageSink, Progress, Question, QuestionSink, Takes,
@@ -21,7 +22,7 @@ use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, NewRun};
 use onecall_engine::state::State;
-use onecall_mcp::{Arguments, CallAnswer, CallResult, InputRequired, RpcError, Tool, meta};
+use onecall_mcp::{Arguments, CallAnswer, CallResult, Exact, InputRequired, RpcError, Tool, meta};
 use onecall_workflow::coerce::SchemaFault;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
@@ -51,7 +52,7 @@ pub struct Passing {
     /// What the client can do for the backend, in the words of the protocol; it may be asked for nothing else.
     pub capabilities: Option<Value>,
     /// Answers to what the backend asked before, and its state.
-    pub input_responses: Option<Map<String, Value>>,
+    pub input_responses: Option<IndexMap<String, Exact>>,
     pub request_state: Option<String>,
 }
 
@@ -210,12 +211,13 @@ async fn next_seen(seen: Option<&mut broadcast::Receiver<Arc<Seen>>>) -> Option<
     }
 }
 
-pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
+/// The request is boxed, and so is what is rare: a call that is passed through should be little to begin and to move.
+pub(crate) async fn call(runtime: &Runtime, request: Box<Request>) -> Reply {
     let mut published = Arc::clone(&runtime.inner.published.borrow());
     let mut tool = published.find(&request.tool).cloned();
     if tool.is_none() {
         // Its backend may be about to tell its tools.
-        published = runtime.settled_for(&request.tool).await;
+        published = Box::pin(runtime.settled_for(&request.tool)).await;
         tool = published.find(&request.tool).cloned();
     }
     let Some(tool) = tool else {
@@ -234,7 +236,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
         }
         Target::Workflow(workflow) => {
             let ready = ready(runtime, &published, &tool.name);
-            call_workflow(runtime, workflow, ready, request).await
+            Box::pin(call_workflow(runtime, workflow, ready, request)).await
         }
     }
 }
@@ -244,7 +246,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Request) -> Reply {
 fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
     match published.withheld(name) {
         None => match arrive::silence_of(runtime, name) {
-            Some(text) => refuse(Code::TransportUnavailable, &text),
+            Some((code, text)) => refuse(code, &text),
             None => Reply::UnknownTool,
         },
         Some(withheld) => {
@@ -255,7 +257,7 @@ fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
 }
 
 /// Calls a tool of a backend by the backend's own name for it, listed or not.
-pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Request) -> Reply {
+pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Box<Request>) -> Reply {
     let backends = runtime.content().backends.clone();
     let backend = BackendName::from(backend);
     let catalog = runtime.catalog();
@@ -290,9 +292,9 @@ fn backends_of(runtime: &Runtime, published: &Published) -> Backends {
     own.unwrap_or_else(|| runtime.content().backends.clone())
 }
 
-async fn pass_through(backends: &Backends, called: Called<'_>, mut request: Request) -> Reply {
+async fn pass_through(backends: &Backends, called: Called<'_>, mut request: Box<Request>) -> Reply {
     let trace = Trace::take(&mut request.meta);
-    let mut call = Call::new(called.original, request.arguments);
+    let mut call = Box::new(Call::new(called.original, request.arguments));
     call.meta = request.meta;
     call.caller = request.client.as_deref().map(caller_id);
     call.token = request.token;
@@ -352,7 +354,7 @@ async fn call_workflow(
     runtime: &Runtime,
     workflow: &PublishedWorkflow,
     ready: Option<Ready>,
-    mut request: Request,
+    mut request: Box<Request>,
 ) -> Reply {
     let declares_output = workflow.declares_output();
     let refuse = |code, text| Reply::Result(Arc::new(result::refused(code, text, declares_output)));

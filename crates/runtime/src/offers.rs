@@ -8,7 +8,7 @@ use onecall_backends::{
 };
 use onecall_config::settings::Expose;
 use onecall_engine::failure::Code;
-use onecall_mcp::{Exact, Fields, method, template_matches};
+use onecall_mcp::{Exact, Fields, RpcError, method, template_matches};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
@@ -28,12 +28,8 @@ pub enum OfferError {
     #[error("`{0}` is missing or no text")]
     Missing(&'static str),
     /// An error of the backend, to be passed on as it is.
-    #[error("{message}")]
-    Rpc {
-        code: i64,
-        message: String,
-        data: Option<Exact>,
-    },
+    #[error("{}", .0.message)]
+    Rpc(Box<RpcError>),
     #[error("{message}")]
     Failed { code: Code, message: String },
 }
@@ -41,11 +37,7 @@ pub enum OfferError {
 impl From<CallError> for OfferError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Rpc { error, .. } => Self::Rpc {
-                code: error.code,
-                message: error.message,
-                data: error.data,
-            },
+            CallError::Rpc { error, .. } => Self::Rpc(error),
             other => Self::Failed {
                 code: code_of(&other),
                 message: chain(&other),
@@ -96,24 +88,20 @@ impl Runtime {
     /// Reads a resource: `params` is what the client sent, `{uri, …}`; the result is what the backend answered.
     pub async fn read_resource(
         &self,
-        params: Value,
+        params: Exact,
         from: &Requester,
     ) -> Result<Fields, OfferError> {
-        let uri = text(&params, "uri", "uri")?;
+        let uri = text(params.value(), "uri", "uri")?;
         let backend = self.backend_of(&uri).await?;
         self.pass_on(&backend, method::RESOURCES_READ, params, from)
             .await
     }
 
     /// Gets a prompt: `params` is what the client sent, `{name, arguments, …}`.
-    pub async fn get_prompt(
-        &self,
-        mut params: Value,
-        from: &Requester,
-    ) -> Result<Fields, OfferError> {
-        let name = text(&params, "name", "name")?;
+    pub async fn get_prompt(&self, params: Exact, from: &Requester) -> Result<Fields, OfferError> {
+        let name = text(params.value(), "name", "name")?;
         let prompt = self.prompt(&name).await?;
-        params["name"] = Value::from(prompt.original);
+        let params = named(&params, &prompt);
         self.pass_on(&prompt.backend, method::PROMPTS_GET, params, from)
             .await
     }
@@ -122,16 +110,17 @@ impl Runtime {
     /// nothing has nothing to say, which is no error.
     pub async fn complete(
         &self,
-        mut params: Value,
+        mut params: Exact,
         from: &Requester,
     ) -> Result<Fields, OfferError> {
-        let reference = params.get_mut("ref").ok_or(OfferError::Missing("ref"))?;
-        let backend = if reference["type"] == "ref/prompt" {
-            let prompt = self.prompt(&text(reference, "name", "ref.name")?).await?;
-            reference["name"] = Value::from(prompt.original);
+        let reference = params.field("ref").ok_or(OfferError::Missing("ref"))?;
+        let told = reference.value();
+        let backend = if told["type"] == "ref/prompt" {
+            let prompt = self.prompt(&text(told, "name", "ref.name")?).await?;
+            params = params.with("ref", &named(&reference, &prompt));
             prompt.backend
         } else {
-            self.backend_of(&text(reference, "uri", "ref.uri")?).await?
+            self.backend_of(&text(told, "uri", "ref.uri")?).await?
         };
         let content = self.content();
         let backends = &content.backends;
@@ -228,7 +217,7 @@ impl Runtime {
         &self,
         backend: &BackendName,
         name: &str,
-        params: Value,
+        params: Exact,
         from: &Requester,
     ) -> Result<Fields, OfferError> {
         let raw = self
@@ -247,6 +236,14 @@ impl Runtime {
 fn listed(offers: Vec<Offer>) -> Vec<Exact> {
     let listed = offers.into_iter().filter(|offer| offer.name.is_some());
     listed.map(|offer| offer.entry).collect()
+}
+
+/// The object with the name that the backend itself uses.
+fn named(object: &Exact, prompt: &Offer) -> Exact {
+    if object.value()["name"] == prompt.original.as_str() {
+        return object.clone();
+    }
+    object.with("name", &Value::from(prompt.original.as_str()).into())
 }
 
 fn text(object: &Value, key: &str, what: &'static str) -> Result<String, OfferError> {

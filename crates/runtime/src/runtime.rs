@@ -237,11 +237,14 @@ impl Runtime {
         Arc::clone(&self.inner.published.borrow())
     }
 
-    /// What is published once the backends have had a moment to tell their tools.
+    /// What is published once the backends have had a moment to tell their tools. All are connected; those whose tools
+    /// are known from an earlier process are not waited for, since a list that turns out to differ is published then.
     pub async fn settled(&self) -> Arc<Published> {
         let content = self.content();
-        content.backends.settle(self.inner.first_list_wait).await;
-        self.published_now()
+        for (backend, _) in content.identities.iter() {
+            content.backends.want(backend);
+        }
+        self.known().await
     }
 
     /// What can be published now, whoever is still silent.
@@ -413,8 +416,11 @@ impl Runtime {
     }
 
     /// Calls a published tool and waits for its end.
-    pub async fn call(&self, request: calls::Request) -> calls::Reply {
-        calls::call(self, request).await
+    pub fn call(
+        &self,
+        request: impl Into<Box<calls::Request>>,
+    ) -> impl Future<Output = calls::Reply> + Send {
+        calls::call(self, request.into())
     }
 
     /// Whether a call of this tool may be made again whatever became of it: the tool is read-only or idempotent.
@@ -424,7 +430,7 @@ impl Runtime {
 
     /// Calls a tool of this backend by the backend's own name for it, listed or not.
     pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
-        calls::call_backend(self, backend, request).await
+        calls::call_backend(self, backend, Box::new(request)).await
     }
 }
 

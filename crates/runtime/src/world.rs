@@ -5,6 +5,7 @@ use crate::limits::QUESTIONS_MAX;
 use crate::trace::Trace;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use indexmap::IndexMap;
 use onecall_backends::{
     BackendName, Backends, Call, CallError, CallerId, CallerToken, Question, Takes,
 };
@@ -13,8 +14,10 @@ use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::inquiry::{Inquiry, Way};
 use onecall_engine::world::{Asker, ToolCall, World};
-use onecall_mcp::{CallAnswer, RpcError, ShapeError, code, meta, read_leniently, wanted_pages};
-use serde_json::{Value, json};
+use onecall_mcp::{
+    CallAnswer, Exact, RpcError, ShapeError, code, meta, read_leniently, wanted_pages,
+};
+use serde_json::{Map, Value, json};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -85,11 +88,27 @@ fn request_of(call: ToolCall) -> Call {
     // The decider owns the deadline of the step; this one only keeps a lost timer from leaking a call. What the
     // backend's own time-out cuts short is cut short there.
     request.timeout = timeout.map(|timeout| timeout + Duration::from_secs(1));
+    // A call that could not be sent tells so just before the decider, who cannot know, takes it for one in flight. A
+    // repetition is left to the decider: what the one before did may be unknown.
+    let is_first = call.id.attempt == 0;
+    request.unsent_timeout = timeout.filter(|_| is_first).map(shown);
     if let Some(carried) = call.carried {
-        request.input_responses = Some(carried.answers.clone());
+        let answers = carried.answers.iter();
+        let answers = answers.map(|(key, answer)| (key.clone(), answer.clone().into()));
+        request.input_responses = Some(answers.collect());
         request.request_state.clone_from(&carried.state);
     }
     request
+}
+
+/// What is left of a time-out, as its file wrote it.
+fn shown(left: Duration) -> Duration {
+    let hundredths = left.as_millis().div_ceil(10);
+    Duration::from_millis(
+        u64::try_from(hundredths)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(10),
+    )
 }
 
 /// Makes a call, and puts what its tool asks meanwhile to the run.
@@ -117,9 +136,9 @@ async fn answering<T>(
 
 /// A question that the run does not take is refused by dropping its reply.
 async fn put(asker: &Asker, question: Question) {
-    let request = json!({ "method": question.method, "params": question.params });
+    let request = json!({ "method": question.method, "params": question.params.value() });
     if let Some(answer) = asker.ask(request).await {
-        let _ = question.reply.send(answer);
+        let _ = question.reply.send(Ok(answer.into()));
     }
 }
 
@@ -134,7 +153,7 @@ fn outcome(answer: Result<CallAnswer, CallError>) -> Outcome {
             }
         },
         Ok(CallAnswer::InputRequired(asked)) => Outcome::Asks(Arc::new(Inquiry {
-            requests: asked.requests,
+            requests: values(&asked.requests),
             state: asked.request_state,
             way: Way::Repeated,
         })),
@@ -151,11 +170,19 @@ fn consent(error: &RpcError) -> Option<Outcome> {
     let requests = wanted_pages(error);
     (!requests.is_empty()).then(|| {
         Outcome::Asks(Arc::new(Inquiry {
-            requests,
+            requests: values(&requests),
             state: None,
             way: Way::Consent,
         }))
     })
+}
+
+/// A run is asked, and answers, in values: that is what it keeps.
+fn values(requests: &IndexMap<String, Exact>) -> Map<String, Value> {
+    let requests = requests.iter();
+    requests
+        .map(|(key, request)| (key.clone(), request.value().clone()))
+        .collect()
 }
 
 fn failed(error: &CallError) -> Outcome {

@@ -15,8 +15,8 @@ use crate::error::RequestError;
 use crate::limits::{REST_BYTES_MAX, REST_PATIENCE};
 
 /// A whole body. The flag is set when the connection takes it: before that the server cannot have
-/// acted.
-#[derive(Debug)]
+/// acted. Copies of it, one of which is sent after the other, share the flag.
+#[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     data: Option<Bytes>,
     sent: Arc<AtomicBool>,
@@ -40,6 +40,15 @@ impl Outgoing {
 
     pub(super) fn tell_sent(&self) {
         self.sent.store(true, Ordering::SeqCst);
+    }
+
+    /// What was sent was not acted upon.
+    pub(super) fn tell_unsent(&self) {
+        self.sent.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn sent(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.sent)
     }
 }
 

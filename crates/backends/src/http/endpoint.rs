@@ -50,6 +50,8 @@ pub(crate) struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointFault {
     Url(String),
+    /// Of the token server.
+    TokenUrl(String),
     /// The header and what is wrong with it.
     Header(String),
 }
@@ -82,7 +84,11 @@ impl Endpoint {
         let host = HeaderValue::from_str(host);
         let host = host.map_err(|error| EndpointFault::Url(error.to_string()))?;
         headers.entry(header::HOST).or_insert(host);
-        let tokens = options.tokens.as_ref().map(Tokens::new).transpose()?;
+        let tokens = options.tokens.as_ref().map(Tokens::new).transpose();
+        let tokens = tokens.map_err(|fault| match fault {
+            EndpointFault::Url(reason) => EndpointFault::TokenUrl(reason),
+            other => other,
+        })?;
         Ok(Self {
             pool: Pool::new(connector(uri.scheme_str() == Some("https"))?),
             path: path_of(&uri),
@@ -149,100 +155,98 @@ impl Endpoint {
     }
 
     /// Sends a message with headers that were begun with `post_headers`.
-    pub(crate) async fn post(
+    pub(crate) fn post(
         &self,
         headers: HeaderMap,
         body: Bytes,
         sent: Arc<AtomicBool>,
-    ) -> Result<Response<Streaming>, RequestError> {
-        self.send(Method::POST, headers, body, sent).await
+    ) -> impl Future<Output = Result<Response<Streaming>, RequestError>> + Send {
+        self.send(self.request(Method::POST, headers, body, sent))
     }
 
     /// Any request with no headers but those given, and no token.
-    pub(super) async fn send_as_is(
+    pub(super) fn send_as_is(
         &self,
         method: Method,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Streaming>, RequestError> {
+    ) -> impl Future<Output = Result<Response<Streaming>, RequestError>> + Send {
         let headers = self.add_own(headers);
-        self.exchange(method, headers, body, Arc::default()).await
+        self.exchange(self.request(method, headers, body, Arc::default()))
     }
 
     /// Asks for a stream, with headers that were begun with `get_headers`.
-    pub(crate) async fn get(
+    pub(crate) fn get(
         &self,
         headers: HeaderMap,
-    ) -> Result<Response<Streaming>, RequestError> {
-        self.send(Method::GET, headers, Bytes::new(), Arc::default())
-            .await
+    ) -> impl Future<Output = Result<Response<Streaming>, RequestError>> + Send {
+        self.send(self.request(Method::GET, headers, Bytes::new(), Arc::default()))
     }
 
-    pub(crate) async fn delete(
+    pub(crate) fn delete(
         &self,
         headers: HeaderMap,
-    ) -> Result<Response<Streaming>, RequestError> {
-        self.send(Method::DELETE, headers, Bytes::new(), Arc::default())
-            .await
+    ) -> impl Future<Output = Result<Response<Streaming>, RequestError>> + Send {
+        self.send(self.request(Method::DELETE, headers, Bytes::new(), Arc::default()))
+    }
+
+    /// Boxed before anything waits: else each future on the way would have room for a request.
+    fn request(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        sent: Arc<AtomicBool>,
+    ) -> Box<Request<Outgoing>> {
+        let mut request = Box::new(Request::new(Outgoing::new(body, sent)));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.path.clone();
+        *request.headers_mut() = headers;
+        request
     }
 
     async fn send(
         &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-        sent: Arc<AtomicBool>,
+        request: Box<Request<Outgoing>>,
     ) -> Result<Response<Streaming>, RequestError> {
         match &self.tokens {
-            None => self.exchange(method, headers, body, sent).await,
-            Some(tokens) => {
-                Box::pin(self.send_with_token(tokens, method, headers, body, sent)).await
-            }
+            None => self.exchange(request).await,
+            Some(tokens) => Box::pin(self.send_with_token(tokens, request)).await,
         }
     }
 
     async fn send_with_token(
         &self,
         tokens: &Tokens,
-        method: Method,
-        mut headers: HeaderMap,
-        body: Bytes,
-        sent: Arc<AtomicBool>,
+        mut request: Box<Request<Outgoing>>,
     ) -> Result<Response<Streaming>, RequestError> {
         let Some(bearer) = tokens.bearer(&self.shown).await? else {
-            return self.exchange(method, headers, body, sent).await;
+            return self.exchange(request).await;
         };
+        let headers = request.headers_mut();
         headers.insert(header::AUTHORIZATION, bearer.clone());
-        let (again, rest) = (headers.clone(), body.clone());
-        let response = self
-            .exchange(method.clone(), headers, body, Arc::clone(&sent))
-            .await?;
+        let mut again = request.clone();
+        let response = self.exchange(request).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // A server that asks who it is has not acted. A fresh token may do; a second refusal stands.
-        sent.store(false, Ordering::SeqCst);
+        again.body().tell_unsent();
         finish(response.into_body());
         tokens.forget(&bearer, &self.shown).await;
-        let mut headers = again;
         if let Some(fresh) = tokens.bearer(&self.shown).await? {
-            headers.insert(header::AUTHORIZATION, fresh);
+            again.headers_mut().insert(header::AUTHORIZATION, fresh);
         }
-        self.exchange(method, headers, rest, sent).await
+        self.exchange(again).await
     }
 
     async fn exchange(
         &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-        sent: Arc<AtomicBool>,
+        request: Box<Request<Outgoing>>,
     ) -> Result<Response<Streaming>, RequestError> {
-        let mut request = Request::new(Outgoing::new(body, Arc::clone(&sent)));
-        *request.method_mut() = method;
-        *request.uri_mut() = self.path.clone();
-        *request.headers_mut() = headers;
-        self.pool.send(&self.uri, request).await.map_err(|error| {
+        let sent = request.body().sent();
+        let answered = self.pool.send(&self.uri, request).await;
+        answered.map_err(|error| {
             let inner = find_hyper(&*error);
             if inner.is_some_and(hyper::Error::is_parse_too_large) {
                 return RequestError::Limit(format!("headers of over {HTTP_HEAD_BYTES_MAX} bytes"));

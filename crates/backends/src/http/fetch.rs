@@ -39,7 +39,9 @@ async fn fetch(url: &str) -> Result<Value, String> {
         ..HttpOptions::default()
     });
     let endpoint = endpoint.map_err(|fault| match fault {
-        EndpointFault::Url(reason) | EndpointFault::Header(reason) => reason,
+        EndpointFault::Url(reason)
+        | EndpointFault::TokenUrl(reason)
+        | EndpointFault::Header(reason) => reason,
     })?;
     let mut headers = HeaderMap::new();
     let json = HeaderValue::from_static("application/json");

@@ -8,7 +8,7 @@ use onecall_mcp::{Era, Incoming, Probe, RequestId, Revision, judge_probe, method
 use serde_json::{Value, json};
 
 use super::{Endpoint, HttpWire, finish, is_event_stream, read_json, stream};
-use crate::error::{ConnectError, RequestError};
+use crate::error::{ConnectError, RequestError, seconds};
 use crate::limits::HTTP_PROBE_PATIENCE;
 use crate::negotiate::{Agreement, Opening, legacy, modern, parse_result};
 
@@ -26,13 +26,17 @@ pub(crate) async fn open(
 ) -> Result<Opened, ConnectError> {
     if era != Some(Era::Legacy) {
         match discover(&endpoint, opening).await? {
-            Some((revision, result)) => {
+            Discovered::Modern(revision, result) => {
                 let agreement = modern(revision, &result);
                 let wire = HttpWire::new(endpoint, opening.clone(), revision, None);
                 return Ok(Opened::Wire(wire, agreement));
             }
-            None if era == Some(Era::Modern) => return Err(ConnectError::NoCommonRevision),
-            None => {}
+            // No handshake follows that would tell what is wrong.
+            Discovered::Legacy if era == Some(Era::Modern) => {
+                return Err(ConnectError::NoCommonRevision);
+            }
+            Discovered::Unanswered(reason) if era == Some(Era::Modern) => return Err(reason),
+            Discovered::Legacy | Discovered::Unanswered(_) => {}
         }
     }
     let (agreement, session) = match initialize(&endpoint, opening).await {
@@ -46,11 +50,20 @@ pub(crate) async fn open(
     Ok(Opened::Wire(wire.listening().await, agreement))
 }
 
-/// The revision and result of a modern server; `None` for a legacy one.
+/// What the probe found.
+pub(super) enum Discovered {
+    /// The revision and the result.
+    Modern(Revision, Value),
+    Legacy,
+    /// Nothing came back that says which era is spoken: there may be no server, or one of old that knows no such
+    /// request.
+    Unanswered(ConnectError),
+}
+
 pub(super) async fn discover(
     endpoint: &Endpoint,
     opening: &Opening,
-) -> Result<Option<(Revision, Value)>, ConnectError> {
+) -> Result<Discovered, ConnectError> {
     let params = opening.discover_params();
     let mut headers = endpoint.post_headers();
     let version = HeaderValue::from_static(Revision::MODERN.as_str());
@@ -59,17 +72,21 @@ pub(super) async fn discover(
     let probing = ask(endpoint, headers, method::DISCOVER, &params);
     let Ok(answer) = tokio::time::timeout(HTTP_PROBE_PATIENCE, probing).await else {
         // It neither answers nor refuses; servers that know the method do.
-        return Ok(None);
+        let reason = format!("no answer within {}", seconds(HTTP_PROBE_PATIENCE));
+        return Ok(Discovered::Unanswered(ConnectError::Ended(reason)));
     };
     let (probe, result) = match answer {
         Ok((_, result)) => (judge_probe(Ok(&result)), result),
         Err(RequestError::Rpc(error)) => (judge_probe(Err(&error)), Value::Null),
         Err(RequestError::Denied(status)) => return Err(ConnectError::Denied(status)),
-        Err(_) => return Ok(None),
+        Err(error) => {
+            let reason = error.of_connect(method::DISCOVER);
+            return Ok(Discovered::Unanswered(reason));
+        }
     };
     match probe {
-        Probe::Modern(revision) => Ok(Some((revision, result))),
-        Probe::Legacy => Ok(None),
+        Probe::Modern(revision) => Ok(Discovered::Modern(revision, result)),
+        Probe::Legacy => Ok(Discovered::Legacy),
         Probe::NoCommon => Err(ConnectError::NoCommonRevision),
     }
 }

@@ -92,7 +92,7 @@ enum Body {
 /// Why a request has no answer, and the request itself if nothing of it has left.
 struct Unanswered {
     cause: Cause,
-    unsent: Option<Request<Outgoing>>,
+    unsent: Option<Box<Request<Outgoing>>>,
 }
 
 impl Pool {
@@ -108,9 +108,8 @@ impl Pool {
     pub(super) async fn send(
         &self,
         uri: &Uri,
-        request: Request<Outgoing>,
+        mut request: Box<Request<Outgoing>>,
     ) -> Result<Response<Streaming>, Cause> {
-        let mut request = request;
         if let Some(kept) = self.idle.take() {
             match kept.exchange(request).await {
                 Ok(response) => return Ok(self.answer(response)),
@@ -127,7 +126,7 @@ impl Pool {
     async fn send_first(
         &self,
         uri: &Uri,
-        request: Request<Outgoing>,
+        request: Box<Request<Outgoing>>,
     ) -> Result<Response<Streaming>, Cause> {
         let io = self.connector.clone().call(uri.clone()).await?;
         let fresh = Connection::Plain(Box::new(Plain::new(io)));
@@ -154,9 +153,9 @@ impl Pool {
 
 impl Connection {
     /// One request and the head of its answer.
-    async fn exchange(self, request: Request<Outgoing>) -> Result<Response<Body>, Unanswered> {
+    async fn exchange(self, request: Box<Request<Outgoing>>) -> Result<Response<Body>, Unanswered> {
         let io = match self {
-            Self::Driven(driven) => return driven.exchange(request).await,
+            Self::Driven(driven) => return Box::pin(driven.exchange(request)).await,
             Self::Plain(mut plain) if plain::is_usual(&request) => {
                 match plain.ask(&request).await {
                     Asked::Answered(head, body_bytes) => {
@@ -190,7 +189,7 @@ impl Driven {
     /// Gives a connection to `hyper` with its first request.
     async fn exchange_first(
         io: Rewound,
-        request: Request<Outgoing>,
+        request: Box<Request<Outgoing>>,
     ) -> Result<Response<Body>, Unanswered> {
         let mut builder = Builder::new();
         builder.max_buf_size(HTTP_HEAD_BYTES_MAX);
@@ -206,9 +205,12 @@ impl Driven {
         }
     }
 
-    async fn exchange(mut self, request: Request<Outgoing>) -> Result<Response<Body>, Unanswered> {
+    async fn exchange(
+        mut self,
+        request: Box<Request<Outgoing>>,
+    ) -> Result<Response<Body>, Unanswered> {
         let Self { sender, driver } = &mut self;
-        let mut sending = pin!(sender.try_send_request(request));
+        let mut sending = pin!(sender.try_send_request(*request));
         let answered = poll_fn(|context| {
             drive(driver, context);
             // Only driving moves it on, so it need not wake anybody.
@@ -222,7 +224,7 @@ impl Driven {
                 driven: self,
             })),
             Err(mut error) => Err(Unanswered {
-                unsent: error.take_message(),
+                unsent: error.take_message().map(Box::new),
                 cause: error.into_error().into(),
             }),
         }

@@ -7,6 +7,7 @@ use onecall_mcp::limits::MESSAGE_BYTES_MAX;
 use onecall_mcp::{Era, Incoming, RpcError, code, method};
 use serde_json::json;
 
+use super::open::Discovered;
 use super::pool::Streaming;
 use super::{Ended, Shared, open, read_limited};
 use crate::error::{ConnectError, RequestError};
@@ -82,7 +83,7 @@ impl Shared {
 
     async fn is_legacy_now(&self) -> bool {
         match open::discover(&self.endpoint, &self.opening).await {
-            Ok(found) => found.is_none(),
+            Ok(found) => !matches!(found, Discovered::Modern(..)),
             Err(error) => matches!(error, ConnectError::NoCommonRevision),
         }
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, Response, StatusCode};
-use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Era, Incoming, RequestId, ShapeError, Skipped, SseDecoder, SseEvent, name};
+use onecall_mcp::{Era, Exact, Incoming, RequestId, ShapeError, Skipped, SseEvent, name};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::body::{broken, finish};
+use super::body::finish;
+use super::events::{EventBody, StreamFault};
 use super::pool::Streaming;
 use super::{Outcome, Shared, is_event_stream, refusal};
 use crate::backoff::Backoff;
@@ -21,12 +21,9 @@ use crate::link::RequestOptions;
 
 /// Messages of one event stream.
 pub(super) struct Events {
-    body: Streaming,
-    decoder: SseDecoder,
-    ready: VecDeque<SseEvent>,
+    body: EventBody,
     /// The rest of a batch.
     batched: VecDeque<Box<RawValue>>,
-    bytes: usize,
     /// The request whose answer it is read for.
     awaited: Option<i64>,
     /// What was wrong with the last event that was no message; told where no answer comes.
@@ -39,11 +36,8 @@ pub(super) struct Events {
 impl Events {
     pub(super) fn new(body: Streaming, awaited: Option<i64>) -> Self {
         Self {
-            body,
-            decoder: SseDecoder::new(MESSAGE_BYTES_MAX),
-            ready: VecDeque::new(),
+            body: EventBody::new(body, STREAM_BYTES_MAX),
             batched: VecDeque::new(),
-            bytes: 0,
             awaited,
             fault: None,
             last_id: None,
@@ -53,9 +47,10 @@ impl Events {
 
     /// The next message; `None` when the stream has ended in order. Events that are none are passed over, as lines of
     /// a child are; an unreadable answer is an error, and so is what is over a limit.
-    pub(super) async fn next(&mut self) -> Result<Option<Incoming>, RequestError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Incoming<Exact>>, RequestError> {
         loop {
             if let Some(message) = self.batched.pop_front() {
+                self.body.go_on(message.get().len()).await;
                 match self.read(message.get().as_bytes())? {
                     Some(message) => return Ok(Some(message)),
                     None => continue,
@@ -65,6 +60,7 @@ impl Events {
                 return Ok(None);
             };
             if event.data.is_empty() || !event.is_message() {
+                self.count_passed_over()?;
                 continue;
             }
             match onecall_mcp::batch(&event.data) {
@@ -81,9 +77,12 @@ impl Events {
         }
     }
 
-    fn read(&mut self, text: &[u8]) -> Result<Option<Incoming>, RequestError> {
+    fn read(&mut self, text: &[u8]) -> Result<Option<Incoming<Exact>>, RequestError> {
         match onecall_mcp::parse_of_server(text) {
-            Ok(message) => Ok(Some(message)),
+            Ok(message) => {
+                self.body.heed();
+                Ok(Some(message))
+            }
             Err(fault) => self.pass_over(text, fault).map(|()| None),
         }
     }
@@ -94,10 +93,14 @@ impl Events {
         match RequestError::of_answer(fault) {
             RequestError::Malformed(fault) if !is_answer => {
                 self.fault = Some(fault);
-                Ok(())
+                self.count_passed_over()
             }
             error => Err(error),
         }
+    }
+
+    fn count_passed_over(&mut self) -> Result<(), RequestError> {
+        self.body.pass_over().map_err(faulty)
     }
 
     /// Why there is no answer where the stream has ended in order.
@@ -109,38 +112,27 @@ impl Events {
         }
     }
 
-    pub(super) async fn next_event(&mut self) -> Result<Option<SseEvent>, RequestError> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                if event.id.is_some() {
-                    self.last_id.clone_from(&event.id);
-                }
-                self.retry = event.retry_ms.map(Duration::from_millis).or(self.retry);
-                return Ok(Some(event));
+    async fn next_event(&mut self) -> Result<Option<SseEvent>, RequestError> {
+        let event = self.body.next().await.map_err(faulty)?;
+        if let Some(event) = &event {
+            if event.id.is_some() {
+                self.last_id.clone_from(&event.id);
             }
-            let Some(data) = self.body.next().await else {
-                return Ok(None);
-            };
-            let data = data.map_err(|error| RequestError::Lost(broken(&error)))?;
-            self.bytes += data.len();
-            if self.bytes > STREAM_BYTES_MAX {
-                let what = format!("a stream of more than {STREAM_BYTES_MAX} bytes");
-                return Err(RequestError::Limit(what));
-            }
-            let events = self.decoder.feed(&data);
-            self.ready
-                .extend(events.map_err(|error| RequestError::Limit(error.to_string()))?);
+            self.retry = event.retry_ms.map(Duration::from_millis).or(self.retry);
         }
+        Ok(event)
     }
 
     /// The answer is there, and whatever follows it is for nobody.
     pub(super) fn finish(self) {
-        finish(self.body);
+        finish(self.body.into_body());
     }
+}
 
-    /// Long streams of small events are no fault where nobody waits for their end.
-    fn forget_length(&mut self) {
-        self.bytes = 0;
+fn faulty(fault: StreamFault) -> RequestError {
+    match fault {
+        StreamFault::Broken(_) => RequestError::Lost(fault.to_string()),
+        StreamFault::TooMuch(what) => RequestError::Limit(what),
     }
 }
 
@@ -264,7 +256,7 @@ impl Listening {
         let mut events = Events::new(response.into_body(), None);
         while let Ok(Some(message)) = events.next().await {
             shared.take(message, None);
-            events.forget_length();
+            events.body.forget_length();
             if events.last_id.is_some() {
                 self.last_id.clone_from(&events.last_id);
             }

@@ -4,6 +4,8 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
 };
 
+use onecall_mcp::{Exact, RpcError};
+
 use super::*;
 use crate::pages::PageSink;
 
@@ -19,8 +21,8 @@ fn connect() -> (Link, Server) {
     tokio::spawn(writing);
     let reading = link.clone();
     tokio::spawn(async move {
-        let reason = reading.read(read).await;
-        reading.close(&reason);
+        let ending = reading.read(read, "stdout").await;
+        reading.close(ending.reason());
     });
     let (read, write) = tokio::io::split(far);
     (
@@ -34,8 +36,11 @@ fn connect() -> (Link, Server) {
 
 impl Server {
     async fn next(&mut self) -> Value {
-        let line = self.reader.next_line().await.unwrap().expect("a message");
-        serde_json::from_str(&line).unwrap()
+        serde_json::from_str(&self.next_line().await).unwrap()
+    }
+
+    async fn next_line(&mut self) -> String {
+        self.reader.next_line().await.unwrap().expect("a message")
     }
 
     async fn send(&mut self, text: &str) {
@@ -53,6 +58,10 @@ impl Server {
         ))
         .await;
     }
+}
+
+fn exact(text: &str) -> Exact {
+    Exact::from_raw(&RawValue::from_string(text.to_owned()).unwrap()).unwrap()
 }
 
 fn call(link: &Link, name: &'static str) -> tokio::task::JoinHandle<Outcome> {
@@ -102,7 +111,7 @@ async fn garbage_wrong_ids_and_second_answers_are_passed_over() {
     let request = server.next().await;
     server.answer(&request, "2").await;
     assert_eq!(second.await.unwrap().unwrap().get(), "2");
-    assert!(link.ignored().unwrap().starts_with("2 lines"));
+    assert!(link.ignored().told().unwrap().starts_with("2 lines"));
 }
 
 #[tokio::test]
@@ -199,20 +208,36 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     let token = &request["params"]["_meta"]["progressToken"];
     server
         .send(&format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1,"total":2}}}}"#
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1.10,"total":2}}}}"#
         ))
         .await;
-    assert_eq!(told.recv().await.unwrap().total, Some(2.0));
+    let told = told.recv().await.unwrap();
+    assert_eq!(told.total(), Some(2.0));
+    let written = format!(r#"{{"progressToken":{token},"progress":1.10,"total":2}}"#);
+    assert_eq!(told.params().text(), written);
+    let asks = r#"{"z":1e400,"message":"m","elicitationId":"e"}"#;
     server
-        .send(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"m","elicitationId":"e"}}"#)
+        .send(&format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{asks}}}"#
+        ))
         .await;
-    let question = questions.recv().await.unwrap();
-    assert_eq!(question.params["message"], "m");
-    question.reply.send(json!({ "action": "accept" })).unwrap();
-    let reply = server.next().await;
+    let open = questions.recv().await.unwrap();
+    assert_eq!(open.params.text(), asks);
+    let answer = r#"{"z":1e400,"action":"accept"}"#;
+    open.reply.send(Ok(exact(answer))).unwrap();
+    let reply = server.next_line().await;
     assert_eq!(
-        (&reply["id"], &reply["result"]["action"]),
-        (&json!(7), &json!("accept"))
+        reply,
+        format!(r#"{{"jsonrpc":"2.0","id":7,"result":{answer}}}"#)
+    );
+    server.send(&question("8")).await;
+    let error = r#"{"z":1e400,"code":5000000000,"message":"no"}"#;
+    let raw = RawValue::from_string(error.to_owned()).unwrap();
+    let refused = Err(RpcError::from_raw(&raw));
+    questions.recv().await.unwrap().reply.send(refused).unwrap();
+    assert_eq!(
+        server.next_line().await,
+        format!(r#"{{"jsonrpc":"2.0","id":"8","error":{error}}}"#)
     );
     server.answer(&request, "1").await;
     assert!(running.await.unwrap().is_ok());
@@ -220,12 +245,12 @@ async fn progress_reaches_its_call_and_a_question_its_asker() {
     for page in ["other", "e"] {
         server
             .send(&format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{{"elicitationId":"{page}"}}}}"#
+                r#"{{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{{"elicitationId":"{page}","n":1.10}}}}"#
             ))
             .await;
     }
     let done = pages.recv().await.unwrap();
-    assert_eq!(done["elicitationId"], "e");
+    assert_eq!(done.text(), r#"{"elicitationId":"e","n":1.10}"#);
 }
 
 #[tokio::test]
@@ -240,10 +265,10 @@ async fn nothing_is_sent_to_a_server_that_has_closed_its_output() {
     assert!(heard.next_line().await.unwrap().unwrap().contains("before"));
     far_write.shutdown().await.unwrap();
     // The link is not closed yet: somebody still looks for the exit status.
-    let reason = link.read(read).await;
+    let ending = link.read(read, "stdout").await;
     let after = call(&link, "after").await.unwrap();
     assert!(matches!(after, Err(RequestError::NotSent(_))), "{after:?}");
-    link.close(&reason);
+    link.close(ending.reason());
     let before = before.await.unwrap();
     assert!(matches!(before, Err(RequestError::Lost(_))), "{before:?}");
 }
@@ -316,6 +341,7 @@ async fn answers_in_a_batch_are_taken() {
     assert_eq!(link.news().changes().borrow().tools, 1);
     assert!(
         link.ignored()
+            .told()
             .is_some_and(|ignored| ignored.starts_with("1 "))
     );
 }
@@ -393,10 +419,11 @@ async fn questions_of_calls_that_run_together_are_put_to_one_call_each() {
         .send(&format!("{}\n{}", question("1"), question("2")))
         .await;
     let open = (asked(&mut of_first).await, asked(&mut of_second).await);
-    let words = (&open.0.params["message"], &open.1.params["message"]);
-    assert_eq!(words, (&json!("1"), &json!("2")));
+    let words = [&open.0.params, &open.1.params].map(|params| &params.value()["message"]);
+    assert_eq!(words, ["1", "2"]);
     for (question, id) in [(open.0, "1"), (open.1, "2")] {
-        question.reply.send(json!({ "action": "decline" })).unwrap();
+        let declined = json!({ "action": "decline" });
+        question.reply.send(Ok(declined.into())).unwrap();
         let reply = server.next().await;
         assert_eq!(
             (&reply["id"], &reply["result"]["action"]),
@@ -426,4 +453,80 @@ async fn a_question_outlives_a_call_that_it_did_not_belong_to() {
     drop(open);
     let reply = server.next().await;
     assert_eq!(reply["error"]["code"], onecall_mcp::code::INTERNAL);
+}
+
+/// Bytes that are always there already: a beginning, then one line again and again.
+struct Flood {
+    begin: &'static [u8],
+    line: &'static [u8],
+    left: usize,
+}
+
+impl AsyncRead for Flood {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        buffer.put_slice(std::mem::take(&mut self.begin));
+        while buffer.remaining() > self.line.len() && self.left > 0 {
+            buffer.put_slice(self.line);
+            self.left -= 1;
+        }
+        std::task::Poll::Ready(Ok(()))
+    }
+}
+
+const MESSAGE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n";
+
+#[tokio::test]
+async fn lines_without_end_leave_others_their_turn() {
+    for line in [&b"y\n"[..], b"{}\n", b"\n", b"[1,2,3]\n", MESSAGE] {
+        let (link, _writing) = Link::new(tokio::io::sink());
+        let flood = Flood {
+            begin: MESSAGE,
+            line,
+            left: 1_000_000,
+        };
+        let turns = async {
+            for _ in 0..5 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            ending = link.read(flood, "stdout") => panic!("{line:?}: {ending:?}"),
+            () = turns => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_speaks_no_json_rpc_is_given_up_with_its_first_line() {
+    let (one, two) = (&b"Listening\n"[..], &b"{\"level\":30}\n"[..]);
+    for (begin, line, shown) in [
+        (one, &b"y\n"[..], "`Listening`"),
+        (two, two, "`{\"level\":30}`"),
+        (b"", b"\n", "empty lines"),
+    ] {
+        let (link, _writing) = Link::new(tokio::io::sink());
+        let left = usize::MAX;
+        let ending = link.read(Flood { begin, line, left }, "stdout").await;
+        let told = format!("it writes no JSON-RPC to stdout: {shown}");
+        assert!(
+            matches!(&ending, Ending::GivenUp(reason) if *reason == told),
+            "{ending:?}"
+        );
+        let late = call(&link, "m").await.unwrap();
+        assert!(matches!(late, Err(RequestError::NotSent(reason)) if reason == told));
+    }
+    // Behind a message anything may come, and before it some.
+    let (link, _writing) = Link::new(tokio::io::sink());
+    let flood = Flood {
+        begin: b"",
+        line: b"y\n",
+        left: crate::limits::UNHEARD_LINES_MAX,
+    };
+    let ending = link.read(flood.chain(MESSAGE), "stdout").await;
+    assert_eq!(ending.reason(), "it closed its output");
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::FutureExt as _;
+use onecall_source::counted;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::{Slot, State, Told, lock};
+use super::{ASKS_NOBODY, Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::{ConnectError, RequestError, seconds};
@@ -40,9 +41,14 @@ pub(super) async fn keep(slot: Arc<Slot>) {
         let outcome = connected.unwrap_or_else(|_| {
             Err(ConnectError::TimedOut {
                 after: patience,
+                ignored: slot.target.words.ignored(),
                 stderr: slot.target.words.tail(),
             })
         });
+        let denied = match &outcome {
+            Err(ConnectError::Denied(status)) => Some(*status),
+            Ok(_) | Err(_) => None,
+        };
         let (reason, lived) = match outcome {
             Ok(client) => {
                 let since = Instant::now();
@@ -74,6 +80,7 @@ pub(super) async fn keep(slot: Arc<Slot>) {
         }
         slot.state.send_replace(State::Down {
             reason,
+            denied,
             until,
             failures,
         });
@@ -115,6 +122,7 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
             follow_updates(slot, client),
             listen_for_changes(slot, client),
             subscriptions::keep(client, &slot.subscriptions),
+            follow_questions(slot, client),
         );
     };
     tokio::select! {
@@ -164,10 +172,18 @@ async fn follow_updates(slot: &Slot, client: &Client) {
     let mut updated = client.news().updated();
     loop {
         match updated.recv().await {
-            Ok(uri) => (slot.publish)(Told::Updated(uri)),
+            Ok(params) => (slot.publish)(Told::Updated(params)),
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
+    }
+}
+
+/// Where callers share a connection, its questions reach nobody; that is told once.
+async fn follow_questions(slot: &Slot, client: &Client) {
+    client.news().refused_question().await;
+    if !slot.opening.serves_one && !slot.asks_nobody.swap(true, Ordering::SeqCst) {
+        tracing::warn!(backend = %slot.target.options.name, "{ASKS_NOBODY}");
     }
 }
 
@@ -248,7 +264,8 @@ async fn examine(slot: &Slot, client: &Client) -> String {
             unanswered += 1;
             let mut pause = backoff.after(None);
             if unanswered >= options.unanswered_max {
-                let reason = format!("it answers neither calls nor {unanswered} probes");
+                let probes = counted(unanswered, "probe");
+                let reason = format!("it answers neither calls nor {probes}");
                 lock(&slot.health).suspend(reason.clone());
                 let is_given_up = unanswered - options.unanswered_max >= HEALTH_PROBES_MORE;
                 if is_given_up && slot.is_idle() {

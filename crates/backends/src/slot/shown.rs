@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use onecall_mcp::Era;
 use tokio::time::Instant;
 
-use super::{Slot, State, lock};
+use super::{ASKS_NOBODY, Slot, State, lock};
 use crate::options::TransportOptions;
 use crate::status::{BackendState, BackendStatus, Breaker};
 
@@ -46,7 +46,7 @@ impl Slot {
             server_info: client.map(|client| client.agreement.server_info.clone()),
             instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),
-            remarks: lock(&self.remarks).clone(),
+            remarks: self.remarks(),
             in_flight: self.in_flight(),
             connects: self.connects.load(Ordering::Relaxed),
             latency: health.latency(),
@@ -54,6 +54,15 @@ impl Slot {
             stderr: self.target.words.tail(),
             state: shown(&state, suspended),
         }
+    }
+
+    /// What is odd about the list, and about the server.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = lock(&self.remarks).clone();
+        if self.asks_nobody.load(Ordering::SeqCst) {
+            remarks.push(ASKS_NOBODY.to_owned());
+        }
+        remarks
     }
 }
 
@@ -65,8 +74,17 @@ fn shown(state: &State, suspended: Option<&str>) -> BackendState {
         (State::Ready(_), Some(reason)) => BackendState::Silent {
             reason: reason.to_owned(),
         },
-        (State::Down { reason, until, .. }, _) => BackendState::Down {
+        (
+            State::Down {
+                reason,
+                denied,
+                until,
+                ..
+            },
+            _,
+        ) => BackendState::Down {
             reason: reason.clone(),
+            is_denied: denied.is_some(),
             retry_in: until.saturating_duration_since(Instant::now()),
         },
         (State::Stopped, _) => BackendState::Stopped,

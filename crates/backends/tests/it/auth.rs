@@ -157,10 +157,10 @@ async fn reads_with_the_rights_of_its_caller(backends: &Backends, server: &Serve
     };
     let before = server.seen().len();
     let name = BackendName::from("b");
-    let read = backends.request(&name, "resources/read", params(), &from);
+    let read = backends.request(&name, "resources/read", params().into(), &from);
     let _ = read.await;
     let nobody = Requester::default();
-    let read = backends.request(&name, "resources/read", params(), &nobody);
+    let read = backends.request(&name, "resources/read", params().into(), &nobody);
     let refused = read.await.unwrap_err();
     assert_eq!(way(&refused), "NoCaller");
     let read: Vec<_> = server.seen().split_off(before);
@@ -278,8 +278,11 @@ async fn a_secret_goes_over_no_open_wire() {
         token_options("http://tokens.example/"),
     );
     let refused = Backends::start(&client_info(), vec![options]).unwrap_err();
-    assert!(matches!(refused, StartError::Url { .. }), "{refused}");
-    assert!(refused.to_string().contains("https"), "{refused}");
+    assert!(matches!(refused, StartError::TokenUrl { .. }), "{refused}");
+    let text = refused.to_string();
+    for part in ["https", "`http://tokens.example/`"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[tokio::test]

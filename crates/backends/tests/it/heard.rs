@@ -1,11 +1,15 @@
-//! What a server tells of its lists while nobody can hear it: nothing of it is lost once it is heard again.
+//! What a server tells of its lists while nobody can hear it: nothing of it is lost once it is heard again. And how its
+//! questions are answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onecall_backends::{BackendOptions, Backends};
+use onecall_backends::{BackendOptions, Backends, Call};
+use onecall_mcp::RpcError;
 use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::world::{PATIENCE, start};
 
@@ -63,6 +67,72 @@ fn acknowledgement(seen: &Seen) -> String {
     let method = "notifications/subscriptions/acknowledged";
     let message = json!({ "jsonrpc": "2.0", "method": method, "params": { "_meta": tag } });
     format!("data: {message}\n\n")
+}
+
+/// A handshake server that asks in a call; the sender gets what it is answered.
+async fn asking_server(answered: mpsc::UnboundedSender<String>) -> Server {
+    Server::start(move |seen| match seen.body["method"].as_str() {
+        Some("initialize") => {
+            let opened =
+                json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} } });
+            result(seen, opened)
+        }
+        Some("tools/list") => result(seen, json!({ "tools": [{ "name": "t" }] })),
+        Some("tools/call") => {
+            let question = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
+                "params": { "message": "which?" } });
+            let called = answer(seen, "result", json!({ "content": [] }));
+            let events = [question, called].map(|message| format!("data: {message}\n\n"));
+            Reply::Events(events.to_vec())
+        }
+        Some("notifications/initialized") => Reply::Json(202, Vec::new(), Value::Null),
+        None if seen.text.contains(r#""id":"q""#) => {
+            answered.send(seen.text.clone()).unwrap();
+            Reply::Json(202, Vec::new(), Value::Null)
+        }
+        _ => {
+            let error = answer(
+                seen,
+                "error",
+                json!({ "code": -32601, "message": "unknown" }),
+            );
+            Reply::Json(404, Vec::new(), error)
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_error_that_answers_a_question_is_heard_as_it_was_written() {
+    let (sender, mut answered) = mpsc::unbounded_channel();
+    let server = asking_server(sender).await;
+    let backends = start(vec![BackendOptions::http("b", &server.url)]);
+    let error = r#"{"z":1e400,"code":5000000000,"message":"no"}"#;
+    let raw = RawValue::from_string(error.to_owned()).unwrap();
+    for (reply, told) in [
+        (Some(Err(RpcError::from_raw(&raw))), error.to_owned()),
+        (
+            None,
+            json!({ "code": -32601, "message": "method `elicitation/create` is not known here" })
+                .to_string(),
+        ),
+    ] {
+        let (asker, mut questions) = mpsc::channel(1);
+        let mut call = Call::new("t", json!({}));
+        call.asker = Some(asker);
+        backends.call(&"b".into(), call).await.unwrap();
+        let question = questions.recv().await.unwrap();
+        // One that is dropped is refused.
+        if let Some(reply) = reply {
+            question.reply.send(reply).unwrap();
+        } else {
+            drop(question);
+        }
+        let heard = tokio::time::timeout(PATIENCE, answered.recv()).await;
+        let wanted = format!(r#"{{"jsonrpc":"2.0","id":"q","error":{told}}}"#);
+        assert_eq!(heard.unwrap().unwrap(), wanted);
+    }
+    backends.shutdown().await;
 }
 
 #[tokio::test]

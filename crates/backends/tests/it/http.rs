@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_backends::{
-    BackendName, BackendOptions, Backends, Call, CallerId, SessionScope, StartError, Takes,
-    TransportOptions,
+    BackendName, BackendOptions, BackendState, Backends, Call, CallerId, SessionScope, StartError,
+    Takes, TransportOptions,
 };
 use onecall_mcp::{CallAnswer, Era};
 use onecall_testkit::faulty::{Reply, Seen, Server, answer, done, modern};
@@ -66,7 +66,7 @@ async fn the_demo_is_called_in_both_eras() {
         complete(backends.call(&name.into(), slow).await).unwrap();
         let mut seen = Vec::new();
         while let Ok(progress) = told.try_recv() {
-            seen.push(progress.progress);
+            seen.push(progress.made());
         }
         assert_eq!(seen, [1.0, 2.0, 3.0, 4.0]);
     }
@@ -90,11 +90,14 @@ async fn questions_reach_the_caller_they_belong_to() {
             ask.asker = Some(asker);
             let answering = async {
                 let question = questions.recv().await.unwrap();
-                let asked = question.params["message"].as_str().unwrap().to_owned();
+                let asked = question.params.value()["message"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
                 let content = json!({ "answer": format!("{who}: {asked}") });
                 question
                     .reply
-                    .send(json!({ "action": "accept", "content": content }))
+                    .send(Ok(json!({ "action": "accept", "content": content }).into()))
                     .unwrap();
             };
             let name = BackendName::from("legacy");
@@ -113,7 +116,7 @@ async fn questions_reach_the_caller_they_belong_to() {
     let CallAnswer::InputRequired(asked) = asked else {
         panic!("{asked:?}")
     };
-    assert_eq!(asked.requests["answer"]["params"]["mode"], "url");
+    assert_eq!(asked.requests["answer"].value()["params"]["mode"], "url");
     backends.shutdown().await;
 }
 
@@ -311,7 +314,7 @@ async fn what_a_server_logs_for_a_call_reaches_its_caller_as_it_came() {
     let mut logging = Call::new("do", json!({}));
     logging.messages = Some(sink);
     complete(backends.call(&"b".into(), logging).await).unwrap();
-    assert_eq!(messages.recv().await, Some(logged));
+    assert_eq!(messages.recv().await, Some(logged.into()));
     assert_eq!(messages.recv().await, None);
     backends.shutdown().await;
 }
@@ -324,6 +327,56 @@ async fn nobody_at_the_address_is_known_not_to_have_acted() {
         (way(&error).as_str(), error.may_have_acted()),
         ("Unavailable", false)
     );
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_of_a_known_era_that_cannot_be_opened_is_told_with_its_reason() {
+    let failing = Server::start(|_| Reply::Json(500, Vec::new(), Value::Null)).await;
+    let gone = Server::start(|_| Reply::Hang).await.url.clone();
+    let backends = start(vec![
+        http("failing", &failing.url, Some(Era::Modern)),
+        http("gone", &gone, Some(Era::Modern)),
+    ]);
+    for (name, reason) in [("failing", "HTTP status 500"), ("gone", "refused")] {
+        let error = call(&backends, name, "do", json!({})).await.unwrap_err();
+        assert_eq!(way(&error), "Unavailable");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_us_from_the_start_is_told_as_one_that_does_later() {
+    let server = Server::start(|_| Reply::Json(401, Vec::new(), Value::Null)).await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    for _ in 0..2 {
+        let error = call(&backends, "b", "do", json!({})).await.unwrap_err();
+        let (way, acted) = (way(&error), error.may_have_acted());
+        assert_eq!((way.as_str(), acted), ("Denied", false), "{error}");
+    }
+    let state = backends.status().remove(0).state;
+    assert!(
+        matches!(
+            state,
+            BackendState::Down {
+                is_denied: true,
+                ..
+            }
+        ),
+        "{state:?}"
+    );
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_status_that_does_not_say_what_became_of_the_call_is_an_answer() {
+    let failing = |_: &Seen| Reply::Json(500, Vec::new(), Value::Null);
+    let server = Server::start(modern(failing)).await;
+    let backends = start(vec![http("b", &server.url, None)]);
+    let error = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    let text = "backend `b` took the call, and what became of it is not known: HTTP status 500";
+    assert!(error.to_string().starts_with(text), "{error}");
     backends.shutdown().await;
 }
 

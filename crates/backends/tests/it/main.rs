@@ -5,6 +5,7 @@ mod auth;
 mod breaker;
 mod endings;
 mod faults;
+mod floods;
 mod heard;
 mod http;
 mod listing;

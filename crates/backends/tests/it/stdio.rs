@@ -96,16 +96,21 @@ async fn a_child_that_dies_in_a_call_leaves_an_unknown_outcome_and_is_restarted(
 #[tokio::test]
 async fn a_child_that_cannot_start_fails_calls_that_were_never_sent() {
     let missing = onecall_backends::BackendOptions::stdio("missing", "/no/such/program", &[]);
-    let backends = start(vec![stdio("crash", &["crash"]), missing]);
-    let crashed = call(&backends, "crash", "do", json!({})).await.unwrap_err();
-    assert_eq!(
-        (way(&crashed).as_str(), crashed.may_have_acted()),
-        ("Unavailable", false)
-    );
-    assert!(
-        crashed.to_string().contains("cannot read the settings"),
-        "{crashed}"
-    );
+    // As one that spoke the era before and is started again.
+    let mut known = stdio("known", &["crash"]);
+    known.era = Some(Era::Modern);
+    let backends = start(vec![stdio("crash", &["crash"]), missing, known]);
+    for name in ["crash", "known"] {
+        let crashed = call(&backends, name, "do", json!({})).await.unwrap_err();
+        assert_eq!(
+            (way(&crashed).as_str(), crashed.may_have_acted()),
+            ("Unavailable", false)
+        );
+        assert!(
+            crashed.to_string().contains("cannot read the settings"),
+            "{crashed}"
+        );
+    }
     let missing = call(&backends, "missing", "do", json!({}))
         .await
         .unwrap_err();
@@ -235,7 +240,7 @@ async fn a_dropped_call_is_cancelled_and_the_ledger_shows_keys() {
     slow.progress = Some(progress);
     tokio::select! {
         _ = backends.call(&name, slow) => panic!("finished"),
-        first = told.recv() => assert_eq!(first.unwrap().message.as_deref(), Some("1 of 4")),
+        first = told.recv() => assert_eq!(first.unwrap().message(), Some("1 of 4")),
     }
     let put = Call::new("put", json!({ "key": "k", "value": [1] })).with_key("run1-step1");
     complete(backends.call(&name, put).await).unwrap();
@@ -261,9 +266,12 @@ async fn a_modern_question_comes_back_and_is_answered_by_calling_again() {
     let CallAnswer::InputRequired(asked) = answer else {
         panic!("{answer:?}")
     };
-    assert_eq!(asked.requests["answer"]["method"], "elicitation/create");
-    let answers = json!({ "answer": { "action": "accept", "content": { "answer": "so" } } });
-    ask.input_responses = answers.as_object().cloned();
+    assert_eq!(
+        asked.requests["answer"].value()["method"],
+        "elicitation/create"
+    );
+    let answer = json!({ "action": "accept", "content": { "answer": "so" } });
+    ask.input_responses = Some([("answer".to_owned(), answer.into())].into());
     ask.request_state = asked.request_state;
     let said = complete(backends.call(&name, ask).await).unwrap();
     assert_eq!(said.structured().unwrap()["content"]["answer"], "so");
@@ -328,10 +336,11 @@ async fn questions_of_a_legacy_child_reach_their_own_caller() {
             ask.caller = Some(CallerId(who.into()));
             let answering = async {
                 let question = questions.recv().await.unwrap();
-                let content = json!({ "answer": format!("{who}: {}", question.params["message"]) });
+                let content =
+                    json!({ "answer": format!("{who}: {}", question.params.value()["message"]) });
                 question
                     .reply
-                    .send(json!({ "action": "accept", "content": content }))
+                    .send(Ok(json!({ "action": "accept", "content": content }).into()))
                     .unwrap();
             };
             let name = BackendName::from("demo");
@@ -369,6 +378,16 @@ async fn a_shared_child_that_asks_unoffered_reaches_nobody() {
         (&first["text"], &second["text"]),
         (&json!("-32601"), &json!("-32601"))
     );
+    // Who looks is told what to do about it, once.
+    let told = async {
+        while backends.status()[0].remarks.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    let remarks = backends.status().remove(0).remarks;
+    assert_eq!(remarks.len(), 1, "{remarks:?}");
+    assert!(remarks[0].contains("`session: per-client`"), "{remarks:?}");
     backends.shutdown().await;
 }
 
@@ -440,27 +459,29 @@ async fn a_child_that_falls_silent_is_suspended_then_restarted() {
 
 #[tokio::test]
 async fn a_child_that_is_probed_is_found_silent_without_a_call() {
-    let mut hung = stdio("hung", &["hung"]);
-    hung.health = HealthOptions {
-        probe_every: Some(Duration::from_millis(20)),
-        probe_timeout: Duration::from_millis(50),
-        unanswered_max: 2,
-        rest: Some(Duration::from_hours(1)),
-        ..HealthOptions::default()
-    };
-    let backends = start(vec![hung]);
-    backends.settle(PATIENCE).await;
-    let became = async {
-        while !matches!(backends.status()[0].state, BackendState::Silent { .. }) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, became).await.unwrap();
-    let status = backends.status().remove(0);
-    // The second probe that is left unanswered counts, and then it has its rest.
-    assert!(status.last_error.unwrap().ends_with("nor 2 probes"));
-    assert_eq!((status.breaker, status.connects), (Breaker::Open, 1));
-    backends.shutdown().await;
+    for (unanswered_max, told) in [(1, "nor 1 probe"), (2, "nor 2 probes")] {
+        let mut hung = stdio("hung", &["hung"]);
+        hung.health = HealthOptions {
+            probe_every: Some(Duration::from_millis(20)),
+            probe_timeout: Duration::from_millis(50),
+            unanswered_max,
+            rest: Some(Duration::from_hours(1)),
+            ..HealthOptions::default()
+        };
+        let backends = start(vec![hung]);
+        backends.settle(PATIENCE).await;
+        let became = async {
+            while !matches!(backends.status()[0].state, BackendState::Silent { .. }) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, became).await.unwrap();
+        let status = backends.status().remove(0);
+        // The last probe that is left unanswered counts, and then it has its rest.
+        assert!(status.last_error.unwrap().ends_with(told));
+        assert_eq!((status.breaker, status.connects), (Breaker::Open, 1));
+        backends.shutdown().await;
+    }
 }
 
 #[tokio::test]
@@ -483,7 +504,8 @@ async fn a_folder_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn what_a_child_says_that_is_not_ready_in_time_is_told() {
-    let script = "echo 'npm warn: fetching 300 packages' >&2; while read line; do :; done";
+    let script = "echo 'npm warn: fetching 300 packages' >&2; echo Listening on port 3000; \
+        while read line; do :; done";
     let mut slow = BackendOptions::stdio("slow", "sh", &["-c", script]);
     slow.connect_timeout = Duration::from_millis(500);
     let backends = start(vec![slow]);
@@ -491,6 +513,7 @@ async fn what_a_child_says_that_is_not_ready_in_time_is_told() {
     assert_eq!(way(&failed), "Unavailable");
     for told in [
         "no connection within 0.5 s (`connect_timeout` sets how long it may take)",
+        "; 1 line of its output was no message: Listening on port 3000",
         "; its last words: npm warn: fetching 300 packages",
     ] {
         assert!(failed.to_string().contains(told), "{failed}");
@@ -502,5 +525,29 @@ async fn what_a_child_says_that_is_not_ready_in_time_is_told() {
         }
     };
     tokio::time::timeout(PATIENCE, seen).await.unwrap();
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_program_that_speaks_something_else_is_given_up_and_quoted() {
+    let backends = start(vec![BackendOptions::stdio("yes", "yes", &[])]);
+    let failed = call(&backends, "yes", "do", json!({})).await.unwrap_err();
+    assert_eq!(way(&failed), "Unavailable");
+    let told = "it writes no JSON-RPC to stdout: `y`";
+    assert!(failed.to_string().ends_with(told), "{failed}");
+    assert_eq!(backends.status()[0].last_error.as_deref(), Some(told));
+    backends.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_told_as_the_reason_and_not_what_became_of_the_child() {
+    let script = "tr '\\0' x < /dev/zero";
+    let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);
+    options.era = Some(Era::Legacy);
+    options.call_timeout = Some(PATIENCE);
+    let backends = start(vec![options]);
+    let failed = call(&backends, "b", "do", json!({})).await.unwrap_err();
+    let told = "it sent a line of more than 268435456 bytes";
+    assert!(failed.to_string().ends_with(told), "{failed}");
     backends.shutdown().await;
 }

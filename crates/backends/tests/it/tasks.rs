@@ -94,6 +94,62 @@ async fn a_task_is_polled_until_its_result_is_there() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_no_tasks_is_given_the_result_of_one_that_must_be() {
+    const DECLARED: &str = "io.modelcontextprotocol/clientCapabilities";
+    let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let server = Server::start(move |seen| {
+        let declared = &seen.body["params"]["_meta"][DECLARED];
+        match method(seen) {
+            "tools/list" => reply(
+                seen,
+                json!({ "tools": [{ "name": "do" }, { "name": "plain" }] }),
+            ),
+            "tools/call" if seen.body["params"]["name"] == "plain" => reply(
+                seen,
+                json!({ "content": [], "structuredContent": declared }),
+            ),
+            "tools/call" if declared["extensions"].is_null() => {
+                let data = json!({ "requiredCapabilities": tasks });
+                let error = json!({ "code": -32021, "message": "no", "data": data });
+                Reply::Json(400, Vec::new(), answer(seen, "error", error))
+            }
+            "tools/call" => {
+                let mut created = task("working");
+                created["resultType"] = json!("task");
+                reply(seen, created)
+            }
+            "tasks/get" => {
+                let mut done = task("completed");
+                done["result"] = json!({ "content": [], "vendor": 7 });
+                reply(seen, done)
+            }
+            _ => opened(seen).unwrap(),
+        }
+    })
+    .await;
+    let backends = start(vec![http(&server.url)]);
+    let passed = |tool: &str| {
+        let mut call = Call::new(tool, json!({}));
+        call.meta
+            .insert(DECLARED.to_owned(), json!({ "roots": {} }));
+        call
+    };
+    for _ in 0..2 {
+        let done = complete(backends.call(&name(), passed("do")).await).unwrap();
+        assert_eq!(done.object()["vendor"], 7);
+    }
+    let calls = |server: &Server| {
+        let methods = server.methods();
+        methods.iter().filter(|one| *one == "tools/call").count()
+    };
+    assert_eq!(calls(&server), 3, "it is found out once");
+    let plain = complete(backends.call(&name(), passed("plain")).await).unwrap();
+    let given = json!({ "roots": {} });
+    assert_eq!(plain.structured(), Some(&given), "as the client declares");
+    backends.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_task_that_asks_is_answered_through_its_caller() {
     let given: &'static Mutex<Vec<Value>> = Box::leak(Box::default());
     let server = Server::start(move |seen| {
@@ -136,8 +192,9 @@ async fn a_task_that_asks_is_answered_through_its_caller() {
     let person = async {
         for expected in ["first?", "second?"] {
             let question = questions.recv().await.unwrap();
-            assert_eq!(question.params["message"], expected);
-            question.reply.send(json!({ "action": "accept" })).unwrap();
+            assert_eq!(question.params.value()["message"], expected);
+            let accepted = json!({ "action": "accept" });
+            question.reply.send(Ok(accepted.into())).unwrap();
         }
     };
     let backend = name();
@@ -297,6 +354,9 @@ async fn a_legacy_tool_that_wants_a_task_gets_one() {
     call.asker = Some(asker);
     let done = complete(backends.call(&name(), call).await).unwrap();
     assert_eq!(done.content()[0]["text"], "done");
-    assert_eq!(questions.recv().await.unwrap().params["message"], "which?");
+    assert_eq!(
+        questions.recv().await.unwrap().params.value()["message"],
+        "which?"
+    );
     backends.shutdown().await;
 }

@@ -231,7 +231,7 @@ fn outputs_above_the_limit_are_shown_by_their_beginning_and_linked() {
         let [preview, link] = [&result["content"][0], &result["content"][1]];
         let text = preview["text"].as_str().unwrap();
         assert!(
-            text.contains("Its first 100 bytes:\n{") && !text.contains("199"),
+            text.contains("Its first 100 bytes:\n{") && !text.contains("198,199"),
             "{result}"
         );
         assert_eq!(link["type"], "resource_link", "{result}");

@@ -43,8 +43,7 @@ fn serve(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        let Ok((Incoming::Request { id, method, params }, arguments)) =
-            parse_call(line?.as_bytes())
+        let Ok((Incoming::Request { id, method, params }, written)) = parse_call(line?.as_bytes())
         else {
             continue;
         };
@@ -55,7 +54,8 @@ fn serve(
             }),
             method::TOOLS_LIST => json!({ "tools": tools }),
             method::TOOLS_CALL => {
-                let heard = arguments.map_or(String::new(), |raw| raw.get().to_owned());
+                let heard = written.arguments;
+                let heard = heard.map_or(String::new(), |raw| raw.get().to_owned());
                 result(&params, &heard)
             }
             unknown => {

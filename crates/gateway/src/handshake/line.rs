@@ -315,7 +315,7 @@ fn belongs_to(message: &ServerJsonRpcMessage) -> Option<Named> {
                 let origin = cancelled.extensions.get::<OriginatingRequestId>()?;
                 Some(Named::Request(origin.0.clone()))
             }
-            // Log messages of a call.
+            // Log messages and progress of a call.
             ServerNotification::CustomNotification(custom) => {
                 let origin = custom.extensions.get::<OriginatingRequestId>()?;
                 Some(Named::Request(origin.0.clone()))

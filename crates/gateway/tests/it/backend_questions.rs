@@ -206,6 +206,35 @@ async fn a_call_ends_although_its_question_is_not_answered() {
 }
 
 #[tokio::test]
+async fn an_answer_may_be_as_long_as_any_body_whatever_is_in_it() {
+    let limit = 16 * 1024;
+    let world = World::start_with(|options| options.body_bytes_max = limit).await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let call = json!({ "name": "asking_ask", "arguments": {} });
+    let mut stream = client.legacy("tools/call", call).await;
+    let asked = question(&mut stream).await;
+    let accept = |name: &str| {
+        let result = json!({ "action": "accept", "content": { "name": name } });
+        json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result })
+    };
+    // A quote takes two bytes.
+    let room = limit - accept("").to_string().len();
+    let name = "\"".repeat(room / 2);
+    let longer = accept(&"\"".repeat(room / 2 + 1));
+    let refused = client.post(&client.session_headers(), &longer).await;
+    assert_eq!(refused.status, 413);
+    let taken = client.post(&client.session_headers(), &accept(&name)).await;
+    assert_eq!(taken.status, 202);
+    let result = stream.response().await["result"].clone();
+    let told = &result["structuredContent"]["answer"]["content"];
+    assert!(told["name"] == name.as_str());
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_state_of_a_backend_is_good_for_one_answer() {
     let world = World::start().await;
     let mut client = Http::new(world.address);

@@ -15,6 +15,15 @@ use std::net::SocketAddr;
 
 pub(crate) const MODERN: &str = "2026-07-28";
 
+/// What no JSON value of ours can hold, with keys out of order.
+pub(crate) const ODD: &str =
+    r#"{"z":123456789012345678901234567890,"f":1.10,"e":1e400,"a":-0,"E":1E+2,"s":"\u0041\/"}"#;
+
+/// A message as it is sent: [`ODD`] stands where the value says `@odd`.
+pub(crate) fn spelled(message: &Value) -> String {
+    message.to_string().replace("\"@odd\"", ODD)
+}
+
 pub(crate) struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     address: SocketAddr,
@@ -29,7 +38,7 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     body: Incoming,
     decoder: SseDecoder,
-    events: VecDeque<Value>,
+    events: VecDeque<String>,
 }
 
 impl Http {
@@ -91,8 +100,7 @@ impl Http {
             ("accept", "application/json, text/event-stream"),
         ];
         all.extend_from_slice(headers);
-        self.send(Method::POST, "/mcp", &all, body.to_string())
-            .await
+        self.send(Method::POST, "/mcp", &all, spelled(body)).await
     }
 
     /// A request of the modern era, with everything it must carry.
@@ -215,6 +223,12 @@ impl Answer {
 
     /// The next message of a stream; `None` at its end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        let text = self.next_text().await?;
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    /// The same, as it came.
+    pub(crate) async fn next_text(&mut self) -> Option<String> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
@@ -226,8 +240,8 @@ impl Answer {
             };
             for event in self.decoder.feed(&data).unwrap() {
                 if !event.data.is_empty() {
-                    self.events
-                        .push_back(serde_json::from_slice(&event.data).unwrap());
+                    let text = String::from_utf8(event.data);
+                    self.events.push_back(text.unwrap());
                 }
             }
         }

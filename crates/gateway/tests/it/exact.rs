@@ -1,16 +1,15 @@
 //! What a backend sends reaches clients as it was written: digits, exponents, the order of keys, fields that nobody knows.
 //! In both eras, over HTTP and stdio.
 
-use crate::client::{Http, MODERN};
+mod kinds;
+mod saying;
+
+use crate::client::{Http, MODERN, ODD, spelled};
 use crate::stdio::connect_to;
 use crate::world::{World, backend, started};
-use onecall_config::settings::{Aggregation, Server, Strategy};
+use onecall_config::settings::{Aggregation, Backend, Server, Session, Strategy};
 use onecall_journal::MemoryStore;
 use serde_json::{Value, json};
-
-/// What no JSON value of ours can hold, with keys out of order.
-const ODD: &str =
-    r#"{"z":123456789012345678901234567890,"f":1.10,"e":1e400,"a":-0,"E":1E+2,"s":"\u0041\/"}"#;
 
 /// A server with one backend that answers so, under bare names.
 fn server(answers: &[(&str, String)]) -> Server {
@@ -20,7 +19,10 @@ fn server(answers: &[(&str, String)]) -> Server {
     }
     Server {
         name: "test".to_owned(),
-        backends: vec![backend("exact", &args)],
+        backends: vec![Backend {
+            session: Session::PerClient,
+            ..backend("exact", &args)
+        }],
         aggregation: Aggregation {
             strategy: Strategy::Priority { order: Vec::new() },
             ..Aggregation::default()
@@ -36,7 +38,7 @@ async fn answered(answers: &[(&str, String)], method: &str, params: &Value) -> [
     let mut modern = Http::new(world.address);
     let direct = modern.modern(method, params.clone()).await.text().await;
     let mut heard = params.clone();
-    heard["_meta"] = json!({ "progressToken": "p" });
+    heard["_meta"]["progressToken"] = json!("p");
     let through = modern.modern(method, heard).await.text().await;
     let mut legacy = Http::new(world.address);
     legacy.initialize("2025-11-25", json!({})).await;
@@ -47,24 +49,17 @@ async fn answered(answers: &[(&str, String)], method: &str, params: &Value) -> [
     let request =
         |params: &Value| json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
     let mut pipe = connect_to(started(server(answers), &MemoryStore::default()).await).await;
-    let opening = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } });
-    let opening = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening });
-    pipe.write(&opening.to_string()).await;
-    pipe.next_line().await;
-    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    pipe.write(&ready.to_string()).await;
-    pipe.write(&request(&params).to_string()).await;
+    kinds::open_lines(&mut pipe, json!({})).await;
+    pipe.write(&spelled(&request(&params))).await;
     let line = pipe.next_line().await;
     pipe.rest().await;
 
     let mut pipe = connect_to(started(server(answers), &MemoryStore::default()).await).await;
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    pipe.write(&request(&params).to_string()).await;
+    let meta = &mut params["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = json!(MODERN);
+    meta["io.modelcontextprotocol/clientInfo"] = json!({ "name": "test", "version": "1" });
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    pipe.write(&spelled(&request(&params))).await;
     let modern_line = pipe.next_line().await;
     pipe.rest().await;
     [direct, through, session, line, modern_line]
@@ -120,17 +115,72 @@ async fn a_prompt_and_a_completion_arrive_as_they_were_written() {
 }
 
 #[tokio::test]
+async fn parameters_of_other_requests_reach_the_backend_as_they_were_written() {
+    let heard = |key: &str| format!(r#"{{"{key}":[],"heard":HEARD}}"#);
+    let answers = [
+        ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#.to_owned()),
+        ("prompts/get", heard("messages")),
+        ("completion/complete", heard("completion")),
+        ("resources/read", heard("contents")),
+    ];
+    let mine = format!(r#""mine":{ODD}"#);
+    for (method, params) in [
+        (
+            "prompts/get",
+            json!({ "x": "@odd", "name": "p", "arguments": { "n": "@odd" } }),
+        ),
+        ("resources/read", json!({ "x": "@odd", "uri": "x://1" })),
+        (
+            "completion/complete",
+            json!({ "x": "@odd", "ref": { "y": "@odd", "type": "ref/prompt", "name": "p" },
+                "argument": { "n": "@odd", "name": "a", "value": "" } }),
+        ),
+    ] {
+        let mut given = params.clone();
+        given["_meta"] = json!({ "mine": "@odd" });
+        for told in answered(&answers, method, &given).await {
+            let wanted = spelled(&params);
+            let told: Value = onecall_mcp::read_leniently(message_of(&told)).unwrap();
+            let heard = told["result"]["heard"].as_str().unwrap();
+            assert!(heard.starts_with(wanted.trim_end_matches('}')), "{heard}");
+            assert!(heard.contains(&mine), "{heard}");
+        }
+    }
+}
+
+/// The last message of an answer, be it an event of a stream or all there is.
+fn message_of(told: &str) -> &str {
+    let events = told.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut messages = events.filter(|data| data.starts_with('{'));
+    messages.next_back().unwrap_or(told)
+}
+
+#[tokio::test]
 async fn what_a_backend_says_of_its_error_arrives_as_it_was_written() {
     let data = format!(r#""data":{{"why":{ODD}}}"#);
-    let error = format!(r#"error {{"code":-32000,"message":"no",{data}}}"#);
+    let error = format!(r#"error {{"z":{ODD},"code":-32000,"message":"no",{data},"a":1.10}}"#);
     let answers = [
         ("tools/list", r#"{"tools":[{"name":"t"}]}"#.to_owned()),
         ("prompts/list", r#"{"prompts":[{"name":"p"}]}"#.to_owned()),
         ("tools/call", error.clone()),
-        ("prompts/get", error),
+        ("prompts/get", error.clone()),
     ];
-    check(&answers, "tools/call", json!({ "name": "t" }), &[&data]).await;
-    check(&answers, "prompts/get", json!({ "name": "p" }), &[&data]).await;
+    let whole = error.replace("error ", "\"error\":");
+    check(&answers, "tools/call", json!({ "name": "t" }), &[&whole]).await;
+    check(&answers, "prompts/get", json!({ "name": "p" }), &[&whole]).await;
+}
+
+#[tokio::test]
+async fn the_code_of_an_error_arrives_as_it_was_written() {
+    for code in ["5000000000", "-123456789012345678901234567890"] {
+        let error = format!(r#"{{"code":{code},"message":"\u0041"}}"#);
+        let answers = [
+            ("tools/list", r#"{"tools":[{"name":"t"}]}"#.to_owned()),
+            ("tools/call", format!("error {error}")),
+        ];
+        let wanted = format!(r#""error":{error}"#);
+        check(&answers, "tools/call", json!({ "name": "t" }), &[&wanted]).await;
+    }
 }
 
 #[tokio::test]

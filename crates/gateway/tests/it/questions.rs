@@ -48,6 +48,28 @@ async fn error_of(mut answer: Answer) -> i64 {
 }
 
 #[tokio::test]
+async fn a_client_that_answers_with_an_error_has_not_answered() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    client
+        .initialize("2025-11-25", json!({ "elicitation": {} }))
+        .await;
+    let call = json!({ "name": "approve", "arguments": {} });
+    let mut stream = client.legacy("tools/call", call).await;
+    let asked = stream.next().await.unwrap();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let error = json!({ "code": 5_000_000_000_i64, "message": "no", "data": "@odd" });
+    let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "error": error });
+    let taken = client.post(&client.session_headers(), &reply).await;
+    assert_eq!(taken.status, StatusCode::ACCEPTED);
+    let handle = stream.response().await["result"].clone();
+    let failure = &handle["_meta"]["dev.onecall/error"];
+    assert_eq!(failure["code"], "pending.input", "{handle}");
+    world.newest_comes_to("approve", Phase::Waiting).await;
+    world.end().await;
+}
+
+#[tokio::test]
 async fn a_modern_client_carries_the_question_to_its_person() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
@@ -142,6 +164,7 @@ async fn states_and_answers_that_are_wrong_are_refused() {
         answer(&state, &json!({ "action": "maybe" })),
         answer(&state, &json!("yes")),
         answer(&state, &json!({ "action": "accept", "content": "x" })),
+        answer(&state, &accept("@odd")),
         elsewhere,
     ] {
         let refused = client.modern("tools/call", params.clone()).await;
@@ -174,6 +197,8 @@ async fn a_session_is_asked_on_the_stream_of_the_call() {
         (accept("Ada"), Value::Null),
         (json!({ "action": "decline" }), json!("declined.question")),
         (json!({ "action": "cancel" }), json!("cancelled.question")),
+        // A run acts on values, and no value holds this.
+        (accept("@odd"), json!("pending.input")),
     ] {
         let mut client = Http::new(world.address);
         let capabilities = json!({ "elicitation": {} });

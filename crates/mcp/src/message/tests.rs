@@ -49,6 +49,29 @@ fn a_result_keeps_every_byte() {
 }
 
 #[test]
+fn what_a_client_says_to_a_backend_is_kept_as_it_wrote_it() {
+    let read = |method: &str, params: &str| {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let Ok((Incoming::Request { params, .. }, written)) = parse_call(text.as_bytes()) else {
+            panic!("no request: {text}")
+        };
+        (params, written)
+    };
+    let call = r#"{"arguments":{"a":1e400},"name":"t","inputResponses":{"k":1.10}}"#;
+    let (params, written) = read("tools/call", call);
+    assert_eq!(params, json!({ "name": "t" }));
+    assert_eq!(written.arguments.unwrap().get(), r#"{"a":1e400}"#);
+    assert_eq!(written.responses.unwrap().get(), r#"{"k":1.10}"#);
+    let other = r#"{"z":1e400,"uri":"u","_meta":{"n":1.10}}"#;
+    for method in ["resources/read", "prompts/get", "completion/complete"] {
+        let (params, written) = read(method, other);
+        assert_eq!(params["z"], f64::MAX);
+        assert_eq!(written.params.unwrap().text(), other);
+    }
+    assert!(read("resources/list", "{}").1.params.is_none());
+}
+
+#[test]
 fn other_texts_are_named_faults() {
     for text in [
         "",

@@ -1,6 +1,6 @@
 //! What a backend does to a call, and the code that the run's result carries: each fault by a real server.
 
-use crate::world::{PATIENCE, server, start_server};
+use crate::world::{PATIENCE, demo, server, start_server};
 use onecall_runtime::calls::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -138,4 +138,70 @@ async fn a_call_that_was_never_sent_has_its_code() {
     assert_eq!(code_of(&url, &long).await, "limit.arguments");
     drop(serving);
     assert_eq!(code_of(&url, "x").await, "transport.unavailable");
+}
+
+#[tokio::test]
+async fn a_step_that_found_no_place_says_that_nothing_was_sent() {
+    let (url, _stop) = demo().await;
+    let config = format!(
+        "name: places
+backends:
+  - {{name: b, url: \"{url}\"}}
+compositeTools:
+  - name: try
+    description: Calls it.
+    steps:
+      - {{id: a, tool: b.add, arguments: {{a: 1, b: 2}}, timeout: 1s}}
+"
+    );
+    let mut server = server(&config);
+    server.backends[0].max_in_flight = Some(1);
+    let runtime = start_server(server).await;
+    runtime.settled().await;
+    let other = runtime.clone();
+    let taking = tokio::spawn(async move {
+        let slow = Request::new("b_slow", json!({ "ms": 20_000 }));
+        other.call(slow).await
+    });
+    let taken = async {
+        while runtime.backends()[0].in_flight == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, taken).await.unwrap();
+    let result = match runtime.call(Request::new("try", json!({}))).await {
+        Reply::Started(mut handle) => handle.result().await.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    taking.abort();
+    let error = &result["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "timeout.step", "{result}");
+    let message = error["message"].as_str().unwrap();
+    let is_told = message.contains("no free place within") && message.ends_with("nothing was sent");
+    assert!(is_told, "{message}");
+    runtime.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_refuses_us_from_the_start_has_the_code_of_a_refusal() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read_buf(&mut Vec::with_capacity(10_000)).await;
+            let refusal = "HTTP/1.1 401 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+            let _ = stream.write_all(refusal.as_bytes()).await;
+        }
+    });
+    let _serving = AbortOnDropHandle::new(serving);
+    let config =
+        format!("name: closed\nbackends: [{{name: b, url: \"{url}\"}}]\ncompositeTools: []\n");
+    let runtime = start_server(server(&config)).await;
+    runtime.settled().await;
+    let Reply::Result(result) = runtime.call(Request::new("b_do", json!({}))).await else {
+        panic!("it is not refused")
+    };
+    let error = &result["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "denied.call", "{result}");
+    runtime.shutdown(Duration::ZERO).await;
 }

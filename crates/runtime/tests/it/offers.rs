@@ -45,27 +45,30 @@ async fn two_backends_are_one_list_of_each_kind() {
     assert_eq!(column(&templates, "uriTemplate"), ["demo://kept/{key}"]);
 
     let note = runtime
-        .read_resource(json!({ "uri": "demo://notes/n2" }), &nobody())
+        .read_resource(json!({ "uri": "demo://notes/n2" }).into(), &nobody())
         .await;
     assert_eq!(
         read(&note.unwrap())["contents"][0]["text"],
         "Grind the beans just before brewing."
     );
     let explain = json!({ "name": "a_explain", "arguments": { "note": "n3" } });
-    let said = runtime.get_prompt(explain, &nobody()).await.unwrap();
+    let said = runtime.get_prompt(explain.into(), &nobody()).await.unwrap();
     let said = read(&said);
     let text = said["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.ends_with("Let the dough rest over night."), "{text}");
     // The spelling of those that lose a name.
     let same = json!({ "name": "a.explain", "arguments": { "note": "n3" } });
     assert_eq!(
-        read(&runtime.get_prompt(same, &nobody()).await.unwrap())["messages"],
+        read(&runtime.get_prompt(same.into(), &nobody()).await.unwrap())["messages"],
         said["messages"]
     );
     let reference = json!({ "type": "ref/prompt", "name": "b_explain" });
     let argument = json!({ "name": "note", "value": "n" });
     let completed = runtime
-        .complete(json!({ "ref": reference, "argument": argument }), &nobody())
+        .complete(
+            json!({ "ref": reference, "argument": argument }).into(),
+            &nobody(),
+        )
         .await;
     assert_eq!(read(&completed.unwrap())["completion"]["total"], 5);
     runtime.shutdown(std::time::Duration::ZERO).await;
@@ -75,32 +78,32 @@ async fn two_backends_are_one_list_of_each_kind() {
 async fn what_nobody_has_is_said_and_backend_errors_pass() {
     let (runtime, _stop) = two("").await;
     let unknown = runtime
-        .read_resource(json!({ "uri": "x://nobody" }), &nobody())
+        .read_resource(json!({ "uri": "x://nobody" }).into(), &nobody())
         .await;
     assert!(
         matches!(unknown, Err(OfferError::UnknownResource { .. })),
         "{unknown:?}"
     );
     let unknown = runtime
-        .get_prompt(json!({ "name": "explain" }), &nobody())
+        .get_prompt(json!({ "name": "explain" }).into(), &nobody())
         .await;
     assert!(
         matches!(unknown, Err(OfferError::UnknownPrompt { .. })),
         "{unknown:?}"
     );
     assert!(matches!(
-        runtime.get_prompt(json!({}), &nobody()).await,
+        runtime.get_prompt(json!({}).into(), &nobody()).await,
         Err(OfferError::Missing("name"))
     ));
     // A template fits, the backend itself does not know the key.
     let gone = runtime
-        .read_resource(json!({ "uri": "demo://kept/gone" }), &nobody())
+        .read_resource(json!({ "uri": "demo://kept/gone" }).into(), &nobody())
         .await;
-    let Err(OfferError::Rpc { code, data, .. }) = gone else {
+    let Err(OfferError::Rpc(error)) = gone else {
         panic!("{gone:?}")
     };
     assert_eq!(
-        (code, data.map(|data| data.value().clone())),
+        (error.code, error.data.map(|data| data.value().clone())),
         (-32602, Some(json!({ "uri": "demo://kept/gone" })))
     );
     runtime.shutdown(std::time::Duration::ZERO).await;
@@ -149,7 +152,7 @@ async fn where_only_workflows_are_shown_nothing_else_is() {
         0
     );
     let read = runtime
-        .read_resource(json!({ "uri": "demo://notes/n1" }), &nobody())
+        .read_resource(json!({ "uri": "demo://notes/n1" }).into(), &nobody())
         .await;
     assert!(
         matches!(read, Err(OfferError::UnknownResource { .. })),

@@ -98,6 +98,39 @@ async fn the_last_catalog_is_kept_for_the_next_start() {
 }
 
 #[tokio::test]
+async fn a_backend_that_is_known_and_hangs_is_connected_and_not_waited_for() {
+    let store = MemoryStore::new(Retention::default());
+    let (url, stop) = demo().await;
+    let first = on(&store, &sum(&url)).await;
+    first.settled().await;
+    kept(&first, &url).await;
+    first.shutdown(Duration::ZERO).await;
+    drop(stop);
+
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let hanging = async {
+        loop {
+            if let Ok(listener) = TcpListener::bind(address).await {
+                return listener;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let hanging = tokio::time::timeout(PATIENCE, hanging).await.unwrap();
+    let journal = Arc::new(store.open(now(), LEASE));
+    let mut options = options(server(&sum(&url)), journal);
+    options.first_list_wait = PATIENCE;
+    let second = Runtime::start(options).await.unwrap();
+    let began = Instant::now();
+    assert!(second.settled().await.find("math_add").is_some());
+    assert!(began.elapsed() < PATIENCE / 2);
+    // A list that differs would be told of when it is there.
+    let connected = tokio::time::timeout(PATIENCE, hanging.accept()).await;
+    assert!(connected.unwrap().is_ok());
+    second.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_backend_that_is_known_is_connected_when_it_is_needed() {
     let store = MemoryStore::new(Retention::default());
     let (url, _stop) = demo().await;

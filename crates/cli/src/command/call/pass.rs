@@ -7,9 +7,9 @@ use super::outcome::{is_about_arguments, print_result};
 use crate::exit::Exit;
 use crate::limits::QUESTION_ROUNDS_MAX;
 use crate::{print, signals, terminal};
-use onecall_mcp::InputRequired;
+use onecall_mcp::{Exact, InputRequired};
 use onecall_runtime::calls::{Progress, Question, Reply, Request, Takes};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// How the call is made.
@@ -67,8 +67,8 @@ pub(super) async fn exchange<F: Future<Output = Reply>>(
                     () = stop.cancelled() => return Ok(given_up(&request.tool)),
                     Some(progress) = told.recv() => show(&progress),
                     Some(question) = questions.recv() => {
-                        let given = ask::put(&question.method, &question.params).await?;
-                        given.map(|given| question.reply.send(given));
+                        let given = ask::put(&question.method, question.params.value()).await?;
+                        given.map(|given| question.reply.send(Ok(given.into())));
                     }
                     reply = &mut call => break reply,
                 }
@@ -85,7 +85,7 @@ pub(super) async fn exchange<F: Future<Output = Reply>>(
             return Ok(Passed::Left(nobody(&request.tool, &asked)));
         }
         request.passing.input_responses = tokio::select! {
-            answers = answers(&asked) => Some(answers?),
+            answers = answers(&asked) => Some(answers?.into_iter().collect()),
             () = stop.cancelled() => return Ok(given_up(&request.tool)),
         };
         request.passing.request_state = asked.request_state;
@@ -106,13 +106,14 @@ fn given_up(tool: &str) -> Passed {
     Passed::Left(Exit::Interrupted)
 }
 
-async fn answers(asked: &InputRequired) -> anyhow::Result<Map<String, Value>> {
-    let mut answers = Map::new();
+async fn answers(asked: &InputRequired) -> anyhow::Result<Vec<(String, Exact)>> {
+    let mut answers = Vec::new();
     for (key, request) in &asked.requests {
+        let request = request.value();
         let name = request.get("method").and_then(Value::as_str);
         let params = request.get("params").unwrap_or(&Value::Null);
         let given = ask::put(name.unwrap_or_default(), params).await?;
-        answers.extend(given.map(|given| (key.clone(), given)));
+        answers.extend(given.map(|given| (key.clone(), given.into())));
     }
     Ok(answers)
 }
@@ -120,7 +121,7 @@ async fn answers(asked: &InputRequired) -> anyhow::Result<Map<String, Value>> {
 /// A tool asks, and there is neither a terminal nor a run that could wait.
 fn nobody(tool: &str, asked: &InputRequired) -> Exit {
     for request in asked.requests.values() {
-        let question = ask::read(request.get("params").unwrap_or(&Value::Null));
+        let question = ask::read(&request.value()["params"]);
         print::err(format!("`{tool}` asks a person: {}", question.text()));
     }
     print::err("  = help: call it in a terminal, or in a workflow, whose run waits for the answer");
@@ -129,11 +130,12 @@ fn nobody(tool: &str, asked: &InputRequired) -> Exit {
 
 /// A line a step, as the server tells it.
 fn show(progress: &Progress) {
-    let count = match progress.total {
-        Some(total) => format!("{}/{total}", progress.progress),
-        None => progress.progress.to_string(),
+    let made = progress.made();
+    let count = match progress.total() {
+        Some(total) => format!("{made}/{total}"),
+        None => made.to_string(),
     };
-    let message = progress.message.as_deref().unwrap_or("progress");
+    let message = progress.message().unwrap_or("progress");
     print::err(format!("  ▸ {message} ({count})"));
 }
 

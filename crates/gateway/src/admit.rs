@@ -2,34 +2,30 @@
 //! What is refused is answered here, as JSON; the rest of the protocol is up to `rmcp`.
 
 use crate::batch;
-use crate::direct::Direct;
-use crate::front::Unusual;
+use crate::direct::{Around, Direct};
+use crate::guarded::guarded;
 use crate::handshake::{Negotiated, is_modern};
 use crate::heads::JSON;
-use crate::limits::{REFUSAL_BYTES_MAX, RETRY_AFTER_SECONDS};
+use crate::limits::REFUSAL_BYTES_MAX;
 use crate::listen::TaskIds;
 use crate::mirrors::check_mirrors;
 use crate::raw::{self, Content, RawRequest};
 use crate::server::Shared;
 use crate::stdio::refusal;
+use crate::told::Told;
 use crate::{typed, unread};
 use axum::BoxError;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Frame, SizeHint};
-use onecall_mcp::{
-    Incoming, RequestId, Revision, RpcError, code, method, name, parse_call, response_error_text,
-};
-use std::pin::Pin;
+use onecall_mcp::{Incoming, RequestId, Revision, RpcError, code, method, name, parse_call};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -70,7 +66,7 @@ pub(crate) async fn message(
     next: Next,
 ) -> Response {
     if request.method() == Method::GET && intake.shared.stop.is_cancelled() {
-        return busy(None, &leaving());
+        return Told::busy(None, &leaving()).into();
     }
     if request.method() != Method::POST {
         return unread::shown(&intake.shared.unread, next.run(request).await).await;
@@ -88,40 +84,7 @@ pub(crate) fn counted(
     answering: TaskTrackerToken,
     place: Option<OwnedSemaphorePermit>,
 ) -> Response {
-    response.map(|body| {
-        Body::new(Answering {
-            body,
-            _counted: answering,
-            _place: place,
-        })
-    })
-}
-
-/// The body of an answer that counts as being given while it lasts.
-struct Answering {
-    body: Body,
-    _counted: TaskTrackerToken,
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-impl HttpBody for Answering {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    response.map(|body| guarded(body, (answering, place)))
 }
 
 async fn admitted(
@@ -138,9 +101,15 @@ async fn admitted(
     if batch::is_one(&bytes) {
         return batch::answer(intake, parts, &bytes, next).await;
     }
-    let is_looked_at = parts.extensions.get::<Unusual>().is_some();
-    if !is_looked_at && let Some(direct) = Direct::usual(&intake.shared, &parts, &bytes) {
-        return Box::pin(answer(intake, direct)).await;
+    let around = Around::of(&parts);
+    let usual = around.and_then(|around| Direct::usual(&intake.shared, &around, &bytes));
+    if let Some(direct) = usual {
+        let Given {
+            told,
+            counted,
+            place,
+        } = Box::pin(answer(intake, direct)).await;
+        return self::counted(told.into(), counted, place);
     }
     single(intake, parts, bytes, place, next).await
 }
@@ -159,19 +128,28 @@ where
     match tokio::time::timeout(intake.patience, arriving).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) => Err(broken_off(&*error, body_bytes_max)),
-        Err(_) => Err(too_slow()),
+        Err(_) => Err(too_slow().into()),
     }
 }
 
+/// An answer, and what counts as being worked on until its last byte is on its way.
+pub(crate) struct Given {
+    pub(crate) told: Told,
+    pub(crate) counted: TaskTrackerToken,
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
 /// Answers a request in place, if there is room for it.
-pub(crate) async fn answer(intake: &Intake, direct: Box<Direct>) -> Response {
-    let answering = intake.shared.answering.token();
-    match intake.place(method::TOOLS_CALL) {
-        Ok(place) => {
-            let response = direct.answer(&intake.shared).await;
-            counted(response, answering, place)
-        }
-        Err(error) => busy(Some(direct.id()), &error),
+pub(crate) async fn answer(intake: &Intake, direct: Box<Direct>) -> Given {
+    let counted = intake.shared.answering.token();
+    let (told, place) = match intake.place(method::TOOLS_CALL) {
+        Ok(place) => (direct.answer(&intake.shared).await, place),
+        Err(error) => (Told::busy(Some(direct.id()), &error), None),
+    };
+    Given {
+        told,
+        counted,
+        place,
     }
 }
 
@@ -191,7 +169,7 @@ pub(crate) async fn single(
     if let Incoming::Request { id, method, .. } = &incoming {
         match intake.place(method) {
             Ok(taken) => *place = taken,
-            Err(error) => return busy(Some(id), &error),
+            Err(error) => return Told::busy(Some(id), &error).into(),
         }
     }
     if let Err((id, error)) = check_shape(&incoming, &parts.headers, &bytes) {
@@ -213,7 +191,7 @@ pub(crate) async fn single(
                 return refuse(StatusCode::BAD_REQUEST, Some(&id), &error);
             }
             let (id, content) = match Direct::take(shared, &parts, id, content) {
-                Ok(direct) => return Box::pin(direct.answer(shared)).await,
+                Ok(direct) => return Box::pin(direct.answer(shared)).await.into(),
                 Err(left) => left,
             };
             let stand_in = raw::stand_in(&id, &content.params).to_string();
@@ -293,13 +271,6 @@ fn leaving() -> RpcError {
     )
 }
 
-fn busy(id: Option<&RequestId>, error: &RpcError) -> Response {
-    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, id, error);
-    let soon = HeaderValue::from(RETRY_AFTER_SECONDS);
-    response.headers_mut().insert(RETRY_AFTER, soon);
-    response
-}
-
 fn broken_off(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) -> Response {
     if error.is::<LengthLimitError>() {
         return too_long(body_bytes_max);
@@ -308,9 +279,10 @@ fn broken_off(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) 
     refuse(StatusCode::BAD_REQUEST, None, &error)
 }
 
-fn too_slow() -> Response {
+/// The body of a message took too long.
+pub(crate) fn too_slow() -> Told {
     let error = RpcError::new(code::INVALID_REQUEST, "the body did not arrive in time");
-    refuse(StatusCode::REQUEST_TIMEOUT, None, &error)
+    Told::refusal(StatusCode::REQUEST_TIMEOUT, None, &error)
 }
 
 fn too_long(body_bytes_max: usize) -> Response {
@@ -343,6 +315,5 @@ pub(crate) fn is_json(response: &Response) -> bool {
 }
 
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, error: &RpcError) -> Response {
-    let body = response_error_text(id, error);
-    (status, [(CONTENT_TYPE, JSON)], body).into_response()
+    Told::refusal(status, id, error).into()
 }

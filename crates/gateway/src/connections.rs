@@ -2,17 +2,25 @@
 //! request starts (its run, the calls of its steps) stays on that thread too, so that nothing of a call has to wake
 //! another one.
 
+use crate::admit;
 use crate::front::Front;
+use crate::handed::{self, Part};
 use crate::options::HttpOptions;
+use crate::plain::{Line, Next, Until};
 use axum::serve::Listener;
+use futures::FutureExt as _;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -82,17 +90,17 @@ pub(crate) async fn serve(
         // A stream is heard of on the thread that registered it, so it is registered anew where it is served.
         if let (Some(place), Ok(stream)) = (least, stream.into_std()) {
             let open = place.opened(counted);
+            let served = Served {
+                stream,
+                _open: open,
+                http: http.clone(),
+                front: front.clone(),
+                idle: options.connection_idle,
+            };
             if signs.stop.is_cancelled() {
-                let work = late(stream, open, http.clone(), front.clone(), signs.end.clone());
-                place.runtime.spawn(work);
+                place.runtime.spawn(served.once(signs.end.clone()));
             } else {
-                let work = connection(
-                    stream,
-                    open,
-                    http.clone(),
-                    front.clone(),
-                    signs.stop.clone(),
-                );
+                let work = served.until(signs.stop.clone());
                 signs.opened.spawn_on(work, &place.runtime);
             }
         }
@@ -116,42 +124,67 @@ impl Place {
     }
 }
 
-async fn connection(
+/// A connection and what serves it.
+struct Served {
     stream: std::net::TcpStream,
     _open: Open,
     http: http1::Builder,
     front: Front,
-    stop: CancellationToken,
-) {
-    let Ok(stream) = TcpStream::from_std(stream) else {
-        return;
-    };
-    let serving = http.serve_connection(TokioIo::new(stream), front);
-    let mut serving = pin!(serving);
-    tokio::select! {
-        // A client that goes away in the middle of something is no fault of ours.
-        _ = &mut serving => return,
-        () = stop.cancelled() => serving.as_mut().graceful_shutdown(),
-    }
-    let _ = serving.await;
+    /// How long a message may take to arrive.
+    idle: Duration,
 }
 
-/// Serves one request of somebody who has not heard that the server leaves.
-async fn late(
-    stream: std::net::TcpStream,
-    _open: Open,
-    mut http: http1::Builder,
-    front: Front,
-    end: CancellationToken,
-) {
-    let Ok(stream) = TcpStream::from_std(stream) else {
-        return;
-    };
-    let serving = http
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), front);
-    tokio::select! {
-        _ = serving => {}
-        () = end.cancelled() => {}
+impl Served {
+    /// Serves requests until the client has no more, or the server is told to stop.
+    async fn until(self, stop: CancellationToken) {
+        let Ok(stream) = TcpStream::from_std(self.stream) else {
+            return;
+        };
+        let mut line = Line::new(stream);
+        let mut stopped = pin!(stop.cancelled());
+        let mut late = pin!(sleep(self.idle));
+        loop {
+            let until = Until {
+                idle: self.idle,
+                late: late.as_mut(),
+                stopped: stopped.as_mut(),
+            };
+            let part = match line.next(&self.front, until).await {
+                Next::Usual(usual) => {
+                    if line.answer(usual, || stop.is_cancelled()).await {
+                        continue;
+                    }
+                    return;
+                }
+                Next::Other(bytes) => Part::One(bytes),
+                Next::Rest => Part::Rest,
+                Next::Slow => {
+                    let _ = line.tell(&admit::too_slow(), true).await;
+                    return;
+                }
+                Next::Over => return,
+            };
+            // It is large, and rarely there.
+            let serving = handed::serve(&mut line, part, &self.http, &self.front, stopped.as_mut());
+            if !Box::pin(serving).await {
+                return;
+            }
+        }
+    }
+
+    /// Serves one request of somebody who has not heard that the server leaves.
+    async fn once(mut self, end: CancellationToken) {
+        let Ok(stream) = TcpStream::from_std(self.stream) else {
+            return;
+        };
+        let front = self.front;
+        let service =
+            service_fn(move |request| front.clone().route(request).map(Ok::<_, Infallible>));
+        let http = self.http.keep_alive(false);
+        let serving = http.serve_connection(TokioIo::new(stream), service);
+        tokio::select! {
+            _ = serving => {}
+            () = end.cancelled() => {}
+        }
     }
 }

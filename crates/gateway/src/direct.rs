@@ -2,22 +2,19 @@
 //! channels in which `rmcp` serves a request. A request that is odd in any way is left to `rmcp`, which refuses it
 //! in the words of the protocol.
 
-use crate::admit::refuse;
 use crate::answer::{Answer, ServerInfo};
 use crate::auth::Principal;
 use crate::call::{Asked, Caller, requested};
-use crate::heads::{Heads, JSON};
+use crate::heads::Heads;
 use crate::interrupt::{Closing, Watch};
 use crate::known::Declared;
-use crate::mirrors::check_repeated;
+use crate::mirrors::{check_repeated, repeats};
 use crate::passing::Carried;
 use crate::raw::Content;
 use crate::server::{self, Shared, is_passed_on};
-use axum::body::Body;
-use axum::response::Response;
-use http::header::CONTENT_TYPE;
+use crate::told::Told;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
+use http::{Extensions, HeaderMap, StatusCode};
 use onecall_mcp::{Era, RequestId, Revision, RpcError, ToolCall, code, meta, method, mirrored};
 use onecall_runtime::calls::CallerToken;
 use onecall_runtime::publish::Target;
@@ -44,6 +41,30 @@ struct Taken<'a> {
     declared: &'a Declared,
     /// Trace context that came in headers.
     trace: Vec<(&'static str, String)>,
+    /// Who was found out to call.
+    extensions: Option<&'a Extensions>,
+}
+
+/// What came around the text of a call.
+pub(crate) struct Around<'a> {
+    pub(crate) heads: Heads<'a>,
+    /// All headers, and what was found out about their sender, where the router has read them.
+    pub(crate) parts: Option<&'a Parts>,
+}
+
+impl<'a> Around<'a> {
+    /// `None` where the headers are not those of a usual call.
+    pub(crate) fn of(parts: &'a Parts) -> Option<Self> {
+        let heads = Heads::read(&parts.headers).filter(Heads::is_plain)?;
+        Some(Self {
+            heads,
+            parts: Some(parts),
+        })
+    }
+
+    fn headers(&self) -> Option<&'a HeaderMap> {
+        self.parts.map(|parts| &parts.headers)
+    }
 }
 
 enum Wants {
@@ -55,14 +76,17 @@ enum Wants {
 impl Direct {
     /// Takes the usual call of a modern client without reading more than the envelope. `None` for everything else,
     /// and for whatever is to be refused.
-    pub(crate) fn usual(shared: &Shared, parts: &Parts, text: &[u8]) -> Option<Box<Self>> {
-        let heads = Heads::read(&parts.headers).filter(Heads::is_plain)?;
+    pub(crate) fn usual(shared: &Shared, around: &Around<'_>, text: &[u8]) -> Option<Box<Self>> {
         let call = ToolCall::read(text)?;
         let declared = shared.known.read(call.client)?;
-        if !heads.are_of(method::TOOLS_CALL, &call.name) {
+        if !around.heads.are_of(method::TOOLS_CALL, &call.name) {
             return None;
         }
-        check_repeated(shared, &parts.headers, &call.name, call.arguments).ok()?;
+        match around.headers() {
+            Some(headers) => check_repeated(shared, headers, &call.name, call.arguments).ok()?,
+            None if repeats(shared, &call.name) => return None,
+            None => {}
+        }
         let mut meta = call.meta;
         meta.retain(|key, _| is_passed_on(key));
         let asked = Asked {
@@ -73,9 +97,10 @@ impl Direct {
             id: call.id,
             wants: Wants::Call(asked),
             declared: &declared,
-            trace: heads.trace(),
+            trace: around.heads.trace(),
+            extensions: around.parts.map(|parts| &parts.extensions),
         };
-        Some(Self::new(shared, parts, usual))
+        Some(Self::new(shared, usual))
     }
 
     /// Takes a request for itself if all that the protocol wants of it is there; else gives it back.
@@ -94,28 +119,31 @@ impl Direct {
                     wants: Wants::Other(content),
                     declared: &declared,
                     trace: heads.trace(),
+                    extensions: Some(&parts.extensions),
                 };
-                Ok(Self::new(shared, parts, other))
+                Ok(Self::new(shared, other))
             }
             None => Err((id, content)),
         }
     }
 
-    fn new(shared: &Shared, parts: &Parts, taken: Taken<'_>) -> Box<Self> {
+    fn new(shared: &Shared, taken: Taken<'_>) -> Box<Self> {
         let Taken {
             id,
             wants,
             declared,
             trace,
+            extensions,
         } = taken;
         let gone = CancellationToken::new();
-        let principal = Principal::of(&parts.extensions);
+        let principal = extensions.map(Principal::of).unwrap_or_default();
+        let token = extensions.and_then(|own| own.get::<CallerToken>().cloned());
         let caller = Caller {
             era: Era::Modern,
             client: principal.name().map(str::to_owned),
             client_name: declared.name.clone(),
             principal,
-            token: parts.extensions.get::<CallerToken>().cloned(),
+            token,
             trace,
             progress: None,
             peer: None,
@@ -145,7 +173,7 @@ impl Direct {
     }
 
     /// What goes on to a backend is waited for in place. The rest is large, and would be moved with every call.
-    pub(crate) async fn answer(self: Box<Self>, shared: &Arc<Shared>) -> Response {
+    pub(crate) async fn answer(self: Box<Self>, shared: &Arc<Shared>) -> Told {
         let Self {
             id,
             wants,
@@ -161,7 +189,7 @@ impl Direct {
         };
         match answer {
             Ok(answer) => success(&id, answer, &shared.server_info),
-            Err(error) => refuse(status_of(&error), Some(&id), &error),
+            Err(error) => Told::refusal(status_of(&error), Some(&id), &error),
         }
     }
 }
@@ -214,22 +242,19 @@ fn is_passed_through(shared: &Shared, tool: &str) -> bool {
     tool.is_some_and(|tool| matches!(tool.target, Target::Backend { .. }))
 }
 
-fn success(id: &RequestId, answer: Answer, server: &ServerInfo) -> Response {
+fn success(id: &RequestId, answer: Answer, server: &ServerInfo) -> Told {
     match answer.fitted(Era::Modern, server) {
         Ok(result) => {
             let result = result.text();
-            let mut body = String::with_capacity(result.len() + ENVELOPE_BYTES);
-            body.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-            body.push_str(&id.to_value().to_string());
-            body.push_str(",\"result\":");
-            body.push_str(&result);
-            body.push('}');
-            let mut response = Response::new(Body::from(body));
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-            response
+            let mut text = String::with_capacity(result.len() + ENVELOPE_BYTES);
+            text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
+            text.push_str(&id.to_value().to_string());
+            text.push_str(",\"result\":");
+            text.push_str(&result);
+            text.push('}');
+            Told::success(text)
         }
-        Err(error) => refuse(StatusCode::OK, Some(id), &error),
+        Err(error) => Told::refusal(StatusCode::OK, Some(id), &error),
     }
 }
 

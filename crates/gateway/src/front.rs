@@ -1,20 +1,19 @@
-//! What is asked most, the usual call of a modern client at a server that everybody may call, is answered before the
-//! router and its layers are asked. Everything else goes on to them as it came.
+//! What stands behind every connection. What is asked most, the usual call of a modern client at a server that everybody
+//! may call, is found in the bytes of its connection and answered in place. Everything else goes on to the router and
+//! its layers as it came.
 
-use crate::admit::{self, Intake};
-use crate::direct::Direct;
+use crate::admit::Intake;
+use crate::direct::{Around, Direct};
 use crate::gate::Gate;
-use crate::heads::Heads;
+use crate::heads::{self, Heads, is};
+use crate::limits::{PLAIN_BYTES_MAX, PLAIN_HEADERS_MAX};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
 use axum::response::Response;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use http::Method;
+use http::Request;
 use hyper::body::Incoming;
-use hyper::service::Service;
-use std::convert::Infallible;
+use onecall_mcp::content_length;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use tower::Service as _;
 
@@ -36,9 +35,25 @@ pub(crate) struct Face {
     pub(crate) intake: Arc<Intake>,
 }
 
-/// Beside a request that was looked at here and is not usual.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unusual;
+/// What stands at the beginning of some bytes.
+pub(crate) enum Look {
+    /// The beginning of a head.
+    Partial,
+    /// The head of what may be a usual call, whose body has not come yet.
+    Short,
+    Usual(Usual),
+    /// A message of so many bytes.
+    Other(u64),
+    /// Something whose end is for `hyper` to find.
+    Unframed,
+}
+
+/// A usual call, and how many bytes it took.
+pub(crate) struct Usual {
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) direct: Box<Direct>,
+    pub(crate) bytes: usize,
+}
 
 impl Front {
     pub(crate) fn new(router: Router, gate: Arc<Gate>, faces: Vec<Face>) -> Self {
@@ -49,23 +64,44 @@ impl Front {
         }
     }
 
-    /// Answers a request that can be a usual call.
-    async fn answer(self, intake: Arc<Intake>, request: Request<Incoming>) -> Response {
-        let (mut parts, body) = request.into_parts();
-        let bytes = match admit::read(&intake, body).await {
-            Ok(bytes) => bytes,
-            Err(refusal) => return refusal,
+    /// Looks at what has come on a connection, read by the parser that `hyper` reads with.
+    pub(crate) fn look(&self, unread: &[u8]) -> Look {
+        let mut headers = [const { MaybeUninit::uninit() }; PLAIN_HEADERS_MAX];
+        let mut request = httparse::Request::new(&mut []);
+        let head_bytes = match request.parse_with_uninit_headers(unread, &mut headers) {
+            Ok(httparse::Status::Complete(bytes)) => bytes,
+            Ok(httparse::Status::Partial) => return Look::Partial,
+            Err(_) => return Look::Unframed,
         };
-        if let Some(direct) = Direct::usual(&intake.shared, &parts, &bytes) {
-            return admit::answer(&intake, direct).await;
+        let Some(head) = Head::read(&request) else {
+            return Look::Unframed;
+        };
+        let bytes = head.body_bytes.saturating_add(head_bytes as u64);
+        let heads = head.heads.filter(Heads::is_plain);
+        let taken = heads.and_then(|heads| Some((self.entrance.intake(&request, &heads)?, heads)));
+        let (Some((intake, heads)), Ok(end)) = (taken, usize::try_from(bytes)) else {
+            return Look::Other(bytes);
+        };
+        if end > PLAIN_BYTES_MAX || end - head_bytes > intake.body_bytes_max {
+            return Look::Other(bytes);
         }
-        parts.extensions.insert(Unusual);
-        let request = Request::from_parts(parts, Body::from(bytes));
-        Box::pin(self.route(request)).await
+        let Some(text) = unread.get(head_bytes..end) else {
+            return Look::Short;
+        };
+        let around = Around { heads, parts: None };
+        match Direct::usual(&intake.shared, &around, text) {
+            Some(direct) => Look::Usual(Usual {
+                intake: Arc::clone(intake),
+                direct,
+                bytes: end,
+            }),
+            None => Look::Other(bytes),
+        }
     }
 
-    async fn route(mut self, request: Request) -> Response {
-        match self.router.call(request).await {
+    /// Answers any request.
+    pub(crate) async fn route(mut self, request: Request<Incoming>) -> Response {
+        match self.router.call(request.map(Body::new)).await {
             Ok(response) => response,
             Err(never) => match never {},
         }
@@ -73,29 +109,52 @@ impl Front {
 }
 
 impl Entrance {
-    /// What takes in the message of a request, if it can be a usual call of a caller who is let in.
-    fn intake<B>(&self, request: &Request<B>) -> Option<Arc<Intake>> {
-        if request.method() != Method::POST {
-            return None;
-        }
-        let path = request.uri().path();
-        let face = self.faces.iter().find(|face| face.path == path)?;
-        let heads = Heads::read(request.headers())?;
-        let is_usual = heads.is_plain() && self.gate.lets_in(&heads);
-        is_usual.then(|| Arc::clone(&face.intake))
+    /// What takes in the message of a request, if its sender is let in.
+    fn intake(
+        &self,
+        request: &httparse::Request<'_, '_>,
+        heads: &Heads<'_>,
+    ) -> Option<&Arc<Intake>> {
+        let face = self
+            .faces
+            .iter()
+            .find(|face| request.path == Some(&face.path))?;
+        self.gate.lets_in(heads).then_some(&face.intake)
     }
 }
 
-impl Service<Request<Incoming>> for Front {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+/// What the head of a request says of its framing, and of a usual call if it can be one.
+struct Head<'a> {
+    body_bytes: u64,
+    heads: Option<Heads<'a>>,
+}
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let front = self.clone();
-        match self.entrance.intake(&request) {
-            Some(intake) => Box::pin(front.answer(intake, request).map(Ok)),
-            None => Box::pin(front.route(request.map(Body::new)).map(Ok)),
+impl<'a> Head<'a> {
+    /// `None` where the length of the body is not stated once and plainly, or more than a body is wanted.
+    fn read(request: &httparse::Request<'_, 'a>) -> Option<Self> {
+        let mut body_bytes = None;
+        let mut heads = Heads::default();
+        let mut is_usual = request.method == Some("POST") && request.version == Some(1);
+        for own in request.headers.iter() {
+            match own.name.len() {
+                6 if is(own.name, "expect") => return None,
+                7 if is(own.name, "upgrade") => return None,
+                17 if is(own.name, "transfer-encoding") => return None,
+                14 if is(own.name, "content-length") => {
+                    if body_bytes.replace(content_length(own.value)?).is_some() {
+                        return None;
+                    }
+                }
+                10 if is(own.name, "connection") => {
+                    let value = heads::text(own.value);
+                    is_usual &= value.is_some_and(|value| is(value, "keep-alive"));
+                }
+                _ => is_usual &= heads.take(own.name, own.value),
+            }
         }
+        Some(Self {
+            body_bytes: body_bytes.unwrap_or_default(),
+            heads: is_usual.then_some(heads),
+        })
     }
 }

@@ -4,7 +4,7 @@
 use crate::admit::refuse;
 use crate::answer_page;
 use crate::auth::Access;
-use crate::heads::Heads;
+use crate::heads::{self, Heads};
 use crate::http::{Mount, PROBES};
 use crate::limits::NAME_LOGGED_MAX;
 use crate::mirrors::sole;
@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use onecall_mcp::{RpcError, code};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -58,13 +58,13 @@ impl Gate {
 
     /// Whether the sender of a usual call is let in; who is not is told why elsewhere.
     pub(crate) fn lets_in(&self, heads: &Heads<'_>) -> bool {
-        let is_known = |host: &HeaderValue| {
+        let is_known = |host: &[u8]| {
             let allows = |host: Authority| self.allows_host(&host);
-            host == &self.own || Authority::try_from(host.as_bytes()).is_ok_and(allows)
+            host == self.own.as_bytes() || Authority::try_from(host).is_ok_and(allows)
         };
-        let is_friendly = |origin: &HeaderValue| {
-            let origin = origin.to_str();
-            origin.is_ok_and(|origin| self.allows_origin(origin))
+        let is_friendly = |origin: &[u8]| {
+            let origin = heads::text(origin);
+            origin.is_some_and(|origin| self.allows_origin(origin))
         };
         heads.host.is_some_and(is_known) && heads.origin.is_none_or(is_friendly)
     }

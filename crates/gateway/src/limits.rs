@@ -20,6 +20,19 @@ pub(crate) const CONNECTIONS_MAX: usize = 4_096;
 /// gone without a word, or that sends one byte at a time, would keep its place among the connections for ever.
 pub(crate) const CONNECTION_IDLE: Duration = Duration::from_mins(5);
 
+/// Limit: a usual call that is read and answered on its connection, with its head, in bytes, and what a client sends
+/// ahead of an answer. Longer ones are read by `hyper`.
+pub(crate) const PLAIN_BYTES_MAX: usize = 64 * 1024;
+
+/// Limit: headers of such a call.
+pub(crate) const PLAIN_HEADERS_MAX: usize = 32;
+
+/// Limit: reads until such a call is there; what comes in smaller pieces is left to `hyper`.
+pub(crate) const PLAIN_READS_MAX: usize = 16;
+
+/// Room for what is read at once, and kept by an idle connection.
+pub(crate) const PLAIN_BUFFER_BYTES: usize = 4 * 1024;
+
 /// How soon a client that was refused for the number of requests may come back, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u16 = 1;
 

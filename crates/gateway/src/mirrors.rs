@@ -38,6 +38,13 @@ pub(crate) fn check_mirrors(
     }
 }
 
+/// Whether the schema of a tool wants parameters repeated.
+pub(crate) fn repeats(shared: &Shared, tool: &str) -> bool {
+    let published = shared.runtime.current();
+    let tool = published.find(tool);
+    tool.is_some_and(|tool| !tool.param_headers.is_empty())
+}
+
 /// Parameters of a tool that its schema wants repeated.
 pub(crate) fn check_repeated(
     shared: &Shared,

@@ -113,11 +113,31 @@ pub fn check_header(
     }
 }
 
+/// The length that a `Content-Length` states: digits alone, and few enough for every file system.
+pub fn content_length(value: &[u8]) -> Option<u64> {
+    if value.len() > 15 || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_length_is_digits_alone() {
+        assert_eq!(content_length(b"0"), Some(0));
+        assert_eq!(
+            content_length(b"123456789012345"),
+            Some(123_456_789_012_345)
+        );
+        for odd in ["", "+1", "-1", " 1", "1, 1", "0x1", "1234567890123456"] {
+            assert_eq!(content_length(odd.as_bytes()), None, "{odd}");
+        }
+    }
 
     #[test]
     fn values_survive_the_header() {

@@ -41,7 +41,8 @@ pub use error::{RpcError, ShapeError, code};
 pub use exact::Exact;
 pub use fields::{Fields, on_one_line};
 pub use header::{
-    HeaderFault, check_header, check_mirrored, decode_value, encode_value, mirrored, name,
+    HeaderFault, check_header, check_mirrored, content_length, decode_value, encode_value,
+    mirrored, name,
 };
 pub use lenient::{long_numbers, mend, read_leniently, to_the_digit};
 pub use lines::{Line, Lines, Skipped};

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
-use onecall_mcp::name;
+use onecall_mcp::{content_length, name};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 
 use super::body::Outgoing;
@@ -239,7 +239,7 @@ fn usual(parsed: &httparse::Response<'_, '_>, head_bytes: usize) -> Option<Head>
     for own in parsed.headers.iter() {
         let is = |name: &HeaderName| own.name.eq_ignore_ascii_case(name.as_str());
         if is(&header::CONTENT_LENGTH) {
-            if body_bytes.replace(length(own.value)?).is_some() {
+            if body_bytes.replace(content_length(own.value)?).is_some() {
                 return None;
             }
         } else if is(&header::TRANSFER_ENCODING)
@@ -257,12 +257,4 @@ fn usual(parsed: &httparse::Response<'_, '_>, head_bytes: usize) -> Option<Head>
         body_bytes: body_bytes?,
     };
     Some(Head::Usual(response, framing))
-}
-
-/// Digits alone, and few enough for every file system.
-fn length(value: &[u8]) -> Option<u64> {
-    if value.len() > 15 || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(value).ok()?.parse().ok()
 }

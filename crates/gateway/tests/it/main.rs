@@ -8,6 +8,7 @@ mod batches;
 mod busy;
 mod cancelling;
 mod client;
+mod connections;
 mod exact;
 mod exchange;
 mod hostile;

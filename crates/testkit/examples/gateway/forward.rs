@@ -10,20 +10,29 @@ use tokio::process::{Child, Command};
 /// The word that makes this program a forwarder.
 pub(crate) const WORD: &str = "forward";
 
-/// Starts one to this address, and says where it listens.
-pub(crate) async fn start(to: &str) -> Result<(Child, String), Failed> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .args([WORD, to])
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
-    let address = lines.next_line().await?.ok_or("the forwarder has ended")?;
-    Ok((child, address))
+/// A forwarder in a process of its own.
+pub(crate) struct Forwarder {
+    child: Child,
+    /// Where it listens.
+    pub(crate) address: String,
 }
 
-pub(crate) async fn end(mut child: Child) -> Done {
-    Ok(child.kill().await?)
+impl Forwarder {
+    /// Starts one to this address.
+    pub(crate) async fn start(to: &str) -> Result<Self, Failed> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([WORD, to])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
+        let address = lines.next_line().await?.ok_or("the forwarder has ended")?;
+        Ok(Self { child, address })
+    }
+
+    pub(crate) async fn end(mut self) -> Done {
+        Ok(self.child.kill().await?)
+    }
 }
 
 /// Forwards until it is ended.

@@ -2,13 +2,13 @@
 //!
 //! A call that comes alone finds the cores asleep, and then the time to wake them, and whether the scheduler puts two
 //! of the processes on one of them, count more than what any program does. So the rows stand three times: left to the
-//! scheduler, which may let the bare call share a core and not the other, with a forwarder beside it that only copies
-//! bytes, to tell what a process in between costs that does nothing; with the client on one core and the servers on
-//! another; and with all on one core.
+//! scheduler, which may let the bare call share a core and not the other; with the client on one core and the servers
+//! on another; and with all on one core. A forwarder that only copies bytes stands beside each, to tell what a process
+//! in between costs that does nothing.
 
 use crate::Done;
 use crate::client::{Call, Lines};
-use crate::forward;
+use crate::forward::Forwarder;
 use crate::load::{Compared, Shape, Target, Watched};
 use crate::place;
 use crate::process::Program;
@@ -39,8 +39,9 @@ const EAGER: Shape = Shape {
 };
 
 pub(crate) async fn all(table: &mut Table, program: &Program, watched: &Watched) -> Done {
+    let forwarder = Forwarder::start(&watched.backend.address).await?;
     passed(table, program.lines()?, watched, "").await?;
-    forwarded(table, watched).await?;
+    forwarded(table, watched, forwarder, "").await?;
     let cores = place::allowed()?;
     let fixed = at_fixed_cores(table, program, &cores).await;
     place::stay_on(&cores)?;
@@ -67,9 +68,11 @@ async fn placed(
     let backend = program.backend().await?;
     let gateway = program.gateway(&backend, "placed.db").await?;
     let lines = program.lines()?;
+    let forwarder = Forwarder::start(&backend.address).await?;
     let watched = Watched { gateway, backend };
     place::stay_on(own)?;
     passed(table, lines, &watched, place).await?;
+    forwarded(table, &watched, forwarder, place).await?;
     watched.gateway.end().await?;
     watched.backend.end().await
 }
@@ -96,18 +99,22 @@ async fn passed(table: &mut Table, lines: Child, watched: &Watched, place: &str)
 }
 
 /// The least that stands between a client and a backend: a process that copies bytes.
-async fn forwarded(table: &mut Table, watched: &Watched) -> Done {
-    let (child, address) = forward::start(&watched.backend.address).await?;
-    let forwarded = Target::Http(address);
+async fn forwarded(
+    table: &mut Table,
+    watched: &Watched,
+    forwarder: Forwarder,
+    place: &str,
+) -> Done {
+    let forwarded = Target::Http(forwarder.address.clone());
     let call = Call::new("add", add());
     for (clients, shape) in [("1 client", ALONE), ("16 at 16 ms", PACED)] {
         let (first, second) = ((&watched.bare(), &call), (&forwarded, &call));
         let compared = watched.compare(first, second, shape).await?;
         let (added, beside) = added(&compared);
-        let what = format!("only copied over http, {clients}: added p50");
+        let what = format!("only copied over http, {clients}{place}: added p50");
         table.tell(&what, added, "ms", &beside);
     }
-    forward::end(child).await
+    forwarder.end().await
 }
 
 fn added(compared: &Compared) -> (f64, String) {

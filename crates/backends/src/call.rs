@@ -9,7 +9,7 @@ use onecall_mcp::{Arguments, Exact, RpcError, meta};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::limits::PROGRESS_BYTES_MAX;
+use crate::limits::{LOGGED_BYTES_MAX, PROGRESS_BYTES_MAX};
 use crate::pages::PageSink;
 
 /// Whose call it is, where a backend keeps one connection for each client.
@@ -97,8 +97,8 @@ impl Takes {
 /// Progress of one call. A full channel drops the message: progress never delays a call.
 pub type ProgressSink = mpsc::Sender<Progress>;
 
-/// Log messages of one call: the parameters of `notifications/message`, as received. A full channel drops the message.
-pub type MessageSink = mpsc::Sender<Exact>;
+/// Log messages of one call. A full channel drops the message.
+pub type MessageSink = mpsc::Sender<Logged>;
 
 /// Questions of one call, which are rare: boxed, so that a channel without any is small. A full channel refuses the
 /// question.
@@ -107,6 +107,13 @@ pub type QuestionSink = mpsc::Sender<Box<Question>>;
 /// The parameters of `notifications/progress`, as received. Little room is taken for each in a channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress(Exact);
+
+/// The parameters of `notifications/message`, as received, and as text alone: many of them may wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    pub level: Box<str>,
+    pub params: Box<str>,
+}
 
 /// A request of a backend to the caller, alive while its call runs.
 #[derive(Debug)]
@@ -151,7 +158,7 @@ impl Call {
 }
 
 impl Progress {
-    /// `None` where nothing is said of how far it is.
+    /// `None` where nothing is said of how far it is, or the numbers themselves are too long.
     pub(crate) fn read(params: Exact) -> Option<Self> {
         if !params.value().get("progress").is_some_and(Value::is_number) {
             return None;
@@ -161,9 +168,8 @@ impl Progress {
         }
         let numbers = ["progress", "total"].into_iter();
         let numbers = numbers.filter_map(|key| Some((key, params.field(key)?)));
-        Some(Self(Exact::object(
-            numbers.filter(|(_, number)| number.value().is_number()),
-        )))
+        let numbers = Exact::object(numbers.filter(|(_, number)| number.value().is_number()));
+        (numbers.text().len() <= PROGRESS_BYTES_MAX).then_some(Self(numbers))
     }
 
     pub fn params(&self) -> &Exact {
@@ -184,9 +190,59 @@ impl Progress {
     }
 }
 
+impl Logged {
+    /// `None` where it has no level, or what is kept of a long one is too long as well.
+    pub(crate) fn read(params: &Exact) -> Option<Self> {
+        let level = params.value().get("level")?.as_str()?;
+        let (text, bytes) = (params.text(), params.text().len());
+        let logged = |params: &str| Self {
+            level: level.into(),
+            params: params.into(),
+        };
+        if bytes <= LOGGED_BYTES_MAX {
+            return Some(logged(text));
+        }
+        let data =
+            format!("a message of {bytes} bytes, left out: {LOGGED_BYTES_MAX} are passed on");
+        let kept = ["level", "logger"].into_iter();
+        let kept = kept.filter_map(|key| Some((key, params.field(key)?)));
+        let rest = Exact::object(kept.chain([("data", Value::from(data).into())]));
+        (rest.text().len() <= LOGGED_BYTES_MAX).then(|| logged(rest.text()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::value::RawValue;
+
     use super::*;
+
+    fn exact(text: String) -> Exact {
+        Exact::from_raw(&RawValue::from_string(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn of_a_long_log_message_it_is_told_that_there_was_one() {
+        let said = |params: Value| Logged::read(&params.into());
+        let short = json!({ "level": "info", "data": "d", "own": [1] });
+        let logged = said(short.clone()).unwrap();
+        assert_eq!(
+            (&*logged.level, &*logged.params),
+            ("info", &*short.to_string())
+        );
+        let long = "x".repeat(LOGGED_BYTES_MAX);
+        let much = json!({ "data": long, "logger": "l", "level": "error", "own": [1] });
+        let bytes = much.to_string().len();
+        let data = format!("a message of {bytes} bytes, left out: 65536 are passed on");
+        let logged = said(much).unwrap();
+        let told = json!({ "level": "error", "logger": "l", "data": data });
+        assert_eq!(
+            (&*logged.level, &*logged.params),
+            ("error", &*told.to_string())
+        );
+        assert_eq!(said(json!({ "level": "info", "logger": long })), None);
+        assert_eq!(said(json!({ "data": 1 })), None);
+    }
 
     #[test]
     fn of_progress_that_says_much_the_numbers_are_told() {
@@ -197,5 +253,7 @@ mod tests {
         let much = json!({ "message": long, "progress": 1, "total": 2, "own": [1] });
         assert_eq!(said(much).unwrap(), r#"{"progress":1,"total":2}"#);
         assert_eq!(said(json!({ "progress": "1" })), None);
+        let digits = format!(r#"{{"progress":1.{}}}"#, "0".repeat(PROGRESS_BYTES_MAX));
+        assert_eq!(Progress::read(exact(digits)), None);
     }
 }

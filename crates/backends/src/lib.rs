@@ -36,7 +36,7 @@ mod tool_list;
 mod wire;
 
 pub use call::{
-    Answered, Call, CallerId, CallerToken, MessageSink, Progress, ProgressSink, Question,
+    Answered, Call, CallerId, CallerToken, Logged, MessageSink, Progress, ProgressSink, Question,
     QuestionSink, Requester, Takes,
 };
 pub use catalog::{

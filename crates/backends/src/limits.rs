@@ -125,8 +125,10 @@ pub(crate) const PAGE_NAME_BYTES_MAX: usize = 1024;
 pub(crate) const UPDATES_MAX: usize = 256;
 /// Limit: what such an update says beside the resource, in bytes; where it is more, the resource alone is told.
 pub(crate) const UPDATE_BYTES_MAX: usize = 16 * 1024;
-/// Limit: what a message of progress says, in bytes; where it is more, the numbers alone are told.
+/// Limit: what a message of progress says, in bytes; where it is more, the numbers alone are told, if they are less.
 pub(crate) const PROGRESS_BYTES_MAX: usize = 16 * 1024;
+/// Limit: a log message, in bytes; of a longer one its level, its logger and its length are told.
+pub(crate) const LOGGED_BYTES_MAX: usize = 64 * 1024;
 /// A subscription is acknowledged after this time even if the server has not taken it yet.
 pub(crate) const SUBSCRIBE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a task is asked for where its server does not say, and the bounds of what it may say.

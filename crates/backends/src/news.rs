@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use onecall_mcp::limits::URI_BYTES_MAX;
 use onecall_mcp::{Exact, method};
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
@@ -28,9 +29,12 @@ pub(crate) struct Updated {
 }
 
 impl Updated {
-    /// What is said beside the resource goes on where it is short.
+    /// What is said beside the resource goes on where it is short. A longer URI than can be watched is nobody's.
     fn read(params: &Exact) -> Option<Self> {
         let uri = params.value().get("uri")?.as_str()?;
+        if uri.len() > URI_BYTES_MAX {
+            return None;
+        }
         if params.text().len() > UPDATE_BYTES_MAX {
             return Some(Self::of(uri));
         }
@@ -138,6 +142,7 @@ mod tests {
         for params in [
             json!({ "n": 1, "uri": "a:b" }),
             json!({ "uri": "a:c", "long": long }),
+            json!({ "uri": "u".repeat(URI_BYTES_MAX + 1) }),
             json!({ "uri": 1 }),
             Value::Null,
         ] {

@@ -48,6 +48,10 @@ impl Subscriptions {
         let _ = tokio::time::timeout(patience, told).await;
     }
 
+    pub(crate) fn wants(&self, uri: &str) -> bool {
+        self.wanted.borrow().contains_key(uri)
+    }
+
     fn uris(&self) -> Uris {
         self.wanted.borrow().keys().cloned().collect()
     }

@@ -9,10 +9,11 @@ use crate::unread::Unread;
 use crate::{offers, tasks};
 use http::request::Parts;
 use onecall_engine::identity::RunId;
+use onecall_mcp::limits::URI_BYTES_MAX;
 use onecall_mcp::{Era, Fields, RpcError, field, meta, method};
 use onecall_runtime::offers::Subscription;
 use onecall_runtime::runtime::Runtime;
-use rmcp::model::{CustomNotification, Extensions, ServerNotification};
+use rmcp::model::{CustomNotification, Extensions, ServerNotification, SubscriptionFilter};
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -41,6 +42,10 @@ impl Watching {
         peer: &Peer<RoleServer>,
     ) -> Result<(), RpcError> {
         let runtime = &shared.runtime;
+        if uri.len() > URI_BYTES_MAX {
+            let text = format!("the URI of a resource to watch has at most {URI_BYTES_MAX} bytes");
+            return Err(RpcError::invalid_params(text));
+        }
         if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let text = format!("a session may watch {SUBSCRIPTIONS_MAX} resources");
             return Err(RpcError::invalid_params(text));
@@ -109,6 +114,16 @@ fn updated(unread: &Unread, params: &str, listener: Option<&Value>) -> ServerNot
     }
     let message = unread.notification(method::RESOURCE_UPDATED, &params.to_text());
     ServerNotification::CustomNotification(message)
+}
+
+/// What a modern listener is told of, out of what it asks for.
+pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = requested.clone();
+    if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.retain(|uri| uri.len() <= URI_BYTES_MAX);
+        uris.truncate(SUBSCRIPTIONS_MAX);
+    }
+    accepted
 }
 
 /// The tasks that a listener wants to hear of. The types of `rmcp` have no place for them yet.
@@ -226,7 +241,7 @@ async fn listen_to_lists(shared: &Shared, context: SubscriptionContext) {
     let wanted = context.accepted().resource_subscriptions.clone();
     let id = serde_json::to_value(context.sink().id()).unwrap_or_default();
     let mut held = Vec::new();
-    for uri in wanted.iter().flatten().take(SUBSCRIPTIONS_MAX) {
+    for uri in wanted.iter().flatten() {
         match shared.runtime.subscribe(uri).await {
             Ok(subscription) => held.push(subscription),
             Err(error) => tracing::debug!(uri, %error, "a resource cannot be watched"),

@@ -5,7 +5,8 @@ use crate::call::Caller;
 use crate::unread::Unread;
 use onecall_engine::event::{Event, Status, What};
 use onecall_engine::identity::RunId;
-use onecall_mcp::{Exact, method};
+use onecall_mcp::method;
+use onecall_runtime::calls::Logged;
 use rmcp::model::{CustomNotification, RequestId, ServerNotification};
 use rmcp::service::{OriginatingRequestId, Peer, RoleServer};
 use serde_json::{Value, json};
@@ -89,10 +90,10 @@ impl Log {
     }
 
     /// Passes on what a backend logs, as it came.
-    pub(crate) async fn pass(&self, unread: &Unread, params: &Exact) {
-        let level = params.value()["level"].as_str().and_then(Level::from_name);
+    pub(crate) async fn pass(&self, unread: &Unread, logged: &Logged) {
+        let level = Level::from_name(&logged.level);
         if level.is_some_and(|level| level >= self.level) {
-            let message = unread.notification(method::MESSAGE, params.text());
+            let message = unread.notification(method::MESSAGE, &logged.params);
             self.send(message).await;
         }
     }

@@ -20,7 +20,7 @@ use onecall_mcp::field::{INPUT_REQUESTS, INPUT_RESPONSES, REQUEST_STATE};
 use onecall_mcp::{
     Era, Exact, Fields, InputRequired, RpcError, ShapeError, code, meta, method, to_the_digit,
 };
-use onecall_runtime::calls::{Passing, Progress, Question, Reply, Request, Takes};
+use onecall_runtime::calls::{Logged, Passing, Progress, Question, Reply, Request, Takes};
 use onecall_runtime::result;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -306,7 +306,7 @@ pub(crate) struct Calling {
     is_harmless: bool,
     reply: Pin<Box<dyn Future<Output = Reply> + Send>>,
     progress: mpsc::Receiver<Progress>,
-    messages: mpsc::Receiver<Exact>,
+    messages: mpsc::Receiver<Logged>,
     questions: mpsc::Receiver<Box<Question>>,
     /// How often it may ask yet.
     rounds: usize,
@@ -437,7 +437,7 @@ pub(crate) fn unknown(tool: &str) -> RpcError {
     RpcError::invalid_params(format!("no tool is named `{tool}` here"))
 }
 
-async fn log(shared: &Shared, caller: &Caller, message: &Exact) {
+async fn log(shared: &Shared, caller: &Caller, message: &Logged) {
     if let Some(log) = Log::new(caller) {
         log.pass(&shared.unread, message).await;
     }

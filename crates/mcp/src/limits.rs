@@ -14,6 +14,8 @@ pub const PAGES_MAX: usize = 1_000;
 pub const TOOLS_MAX: usize = 10_000;
 /// Limit: a tool name, in characters, as the protocol recommends.
 pub const TOOL_NAME_MAX: usize = 128;
+/// Limit: the URI of a resource that somebody watches, in bytes.
+pub const URI_BYTES_MAX: usize = 8 * 1024;
 /// Limit: properties of one form.
 pub const FORM_PROPERTIES_MAX: usize = 100;
 /// Limit: values mirrored into headers for one tool.

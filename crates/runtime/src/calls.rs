@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use indexmap::IndexMap;
 use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
 pub use onecall_backends::{
-    CallerToken, MessageSink, PageSink, Progress, Question, QuestionSink, Takes,
+    CallerToken, Logged, MessageSink, PageSink, Progress, Question, QuestionSink, Takes,
 };
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, begin, drive};

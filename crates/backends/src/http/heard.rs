@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Shared, lock};
 use crate::asking::{self, Asker, Asking, answer_text, is_question};
-use crate::call::{Answered, Progress};
+use crate::call::{Answered, Logged, Progress};
 use crate::link::RequestOptions;
 
 impl Shared {
@@ -26,8 +26,9 @@ impl Shared {
                     }
                 }
                 method::MESSAGE => {
-                    if let Some(sink) = options.and_then(|options| options.messages.as_ref()) {
-                        let _ = sink.try_send(params);
+                    let sink = options.and_then(|options| options.messages.as_ref());
+                    if let (Some(sink), Some(logged)) = (sink, Logged::read(&params)) {
+                        let _ = sink.try_send(logged);
                     }
                 }
                 method::LISTEN_ACKNOWLEDGED => {

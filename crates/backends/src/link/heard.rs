@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Frame, Link, Waiting};
 use crate::asking::{Asking, answer_text, is_question};
-use crate::call::{Answered, Progress};
+use crate::call::{Answered, Logged, Progress};
 
 impl Link {
     pub(super) fn notified(&self, name: &str, params: Exact) {
@@ -31,8 +31,9 @@ impl Link {
                 }
             }
             method::MESSAGE => {
-                if let Some(sink) = self.newest(|waiting| waiting.messages.clone()) {
-                    let _ = sink.try_send(params);
+                let sink = self.newest(|waiting| waiting.messages.clone());
+                if let (Some(sink), Some(logged)) = (sink, Logged::read(&params)) {
+                    let _ = sink.try_send(logged);
                 }
             }
             method::LISTEN_ACKNOWLEDGED => {

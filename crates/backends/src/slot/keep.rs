@@ -168,12 +168,15 @@ async fn follow_lists(slot: &Slot, client: &Client) {
     }
 }
 
+/// What nobody subscribed to takes no place among what waits for slow listeners.
 async fn follow_updates(slot: &Slot, client: &Client) {
     let mut updated = client.news().updated();
     loop {
         match updated.recv().await {
-            Ok(params) => (slot.publish)(Told::Updated(params)),
-            Err(RecvError::Lagged(_)) => {}
+            Ok(updated) if slot.subscriptions.wants(&updated.uri) => {
+                (slot.publish)(Told::Updated(updated));
+            }
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }

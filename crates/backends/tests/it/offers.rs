@@ -64,6 +64,38 @@ async fn a_subscription_outlives_its_connection() {
     backends.shutdown().await;
 }
 
+#[tokio::test]
+async fn updates_that_nobody_asked_for_are_told_to_nobody() {
+    let well_behaved = modern(done);
+    let server = Server::start(move |seen| {
+        if seen.body["method"] != "subscriptions/listen" {
+            return well_behaved(seen);
+        }
+        let told = |(method, params): (&str, serde_json::Value)| {
+            let method = format!("notifications/{method}");
+            let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            format!("data: {message}\n\n")
+        };
+        let tag = json!({ "io.modelcontextprotocol/subscriptionId": seen.body["id"] });
+        let events = [
+            ("subscriptions/acknowledged", json!({ "_meta": tag })),
+            ("resources/updated", json!({ "uri": "x://other" })),
+            ("resources/updated", json!({ "uri": "x://1", "own": 1 })),
+        ];
+        Reply::Events(events.map(told).to_vec())
+    })
+    .await;
+    let backends = start(vec![BackendOptions::http("b", &server.url)]);
+    let mut updates = backends.updates();
+    let _kept = backends.subscribe(&"b".into(), "x://1").await.unwrap();
+    let first = tokio::time::timeout(PATIENCE, updates.recv()).await;
+    assert_eq!(
+        &*first.unwrap().unwrap().params,
+        r#"{"uri":"x://1","own":1}"#
+    );
+    backends.shutdown().await;
+}
+
 /// A modern server with one prompt, whose list lasts as long as it says.
 async fn prompts(ttl_ms: u64) -> Server {
     let well_behaved = modern(done);

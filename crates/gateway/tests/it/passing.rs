@@ -138,12 +138,13 @@ async fn progress_and_logs_are_told_to_those_who_want_them() {
 async fn a_watched_resource_and_changed_prompts_are_told() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
-    let uri = "demo://kept/k";
-    let listen =
-        json!({ "notifications": { "resourceSubscriptions": [uri], "promptsListChanged": true } });
+    let (uri, long) = ("demo://kept/k", "u".repeat(8 * 1024 + 1));
+    let listen = json!({ "notifications": { "resourceSubscriptions": [long, uri], "promptsListChanged": true } });
     let mut listener = client.modern("subscriptions/listen", listen).await;
     let first = listener.next().await.unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    let accepted = &first["params"]["notifications"];
+    assert_eq!(accepted["resourceSubscriptions"], json!([uri]));
     let mut session = Http::new(world.address);
     session.initialize("2025-11-25", json!({})).await;
     for (method, uri) in [
@@ -154,6 +155,11 @@ async fn a_watched_resource_and_changed_prompts_are_told() {
     ] {
         session.legacy_result(method, json!({ "uri": uri })).await;
     }
+    let long = json!({ "uri": long });
+    let refused = session.legacy("resources/subscribe", long).await;
+    let refused = refused.text().await;
+    let told = "the URI of a resource to watch has at most 8192 bytes";
+    assert!(refused.contains(told), "{refused}");
     let mut stream = session.get().await;
     let put = |key: &str| json!({ "name": "demo_put", "arguments": { "key": key, "value": 1 } });
     let updated = async |answer: &mut crate::client::Answer| -> Value {

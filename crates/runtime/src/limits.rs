@@ -1,5 +1,10 @@
 //! Limits on what one process keeps of runs, callers, plans and lists.
 
+use std::time::Duration;
+
+/// The first list waits so long for backends whose tools are known from an earlier process, which may be others now.
+pub(crate) const KEPT_LIST_WAIT: Duration = Duration::from_millis(250);
+
 /// Limit: steps to come that are shown to who answers.
 pub(crate) const STEPS_AHEAD_MAX: usize = 50;
 

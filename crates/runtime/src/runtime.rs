@@ -6,6 +6,7 @@ use crate::fitted::Fitted;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
+use crate::limits::KEPT_LIST_WAIT;
 use crate::log::Ends;
 use crate::offers::Noticed;
 use crate::plans::Plans;
@@ -15,8 +16,9 @@ use crate::tend;
 use crate::unstored::Unstored;
 use crate::world::LiveWorld;
 use onecall_backends::{
-    BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant, HealthOptions,
-    HttpOptions, Listed, SessionScope, StartError, StdioOptions, TokenOptions, TransportOptions,
+    BackendName, BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant,
+    HealthOptions, HttpOptions, Listed, SessionScope, StartError, StdioOptions, TokenOptions,
+    TransportOptions,
 };
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
@@ -238,13 +240,17 @@ impl Runtime {
     }
 
     /// What is published once the backends have had a moment to tell their tools. All are connected; those whose tools
-    /// are known from an earlier process are not waited for, since a list that turns out to differ is published then.
+    /// are known from an earlier process have a short one, since a list that turns out to differ later is published then.
     pub async fn settled(&self) -> Arc<Published> {
         let content = self.content();
         for (backend, _) in content.identities.iter() {
             content.backends.want(backend);
         }
-        self.known().await
+        let patience = KEPT_LIST_WAIT.min(self.inner.first_list_wait);
+        let is_kept = |name: &BackendName| content.kept.contains_key(name);
+        let kept = content.backends.settle_some(patience, is_kept);
+        futures::join!(kept, self.known());
+        self.published_now()
     }
 
     /// What can be published now, whoever is still silent.

@@ -98,7 +98,31 @@ async fn the_last_catalog_is_kept_for_the_next_start() {
 }
 
 #[tokio::test]
-async fn a_backend_that_is_known_and_hangs_is_connected_and_not_waited_for() {
+async fn a_backend_that_is_known_and_has_other_tools_now_is_listed_with_them() {
+    let store = MemoryStore::new(Retention::default());
+    let (url, _stop) = demo().await;
+    let first = on(&store, &sum(&url)).await;
+    assert!(first.settled().await.find("math_extra").is_none());
+    kept(&first, &url).await;
+    first.shutdown(Duration::ZERO).await;
+
+    let other = on(&MemoryStore::new(Retention::default()), &sum(&url)).await;
+    let toggled = other.call(Request::new("math_toggle", json!({}))).await;
+    assert!(matches!(toggled, Reply::Passed(_)), "{toggled:?}");
+    other.shutdown(Duration::ZERO).await;
+
+    let second = on(&store, &sum(&url)).await;
+    assert!(
+        second.current().find("math_add").is_some(),
+        "as it was kept"
+    );
+    assert!(second.current().find("math_extra").is_none());
+    assert!(second.settled().await.find("math_extra").is_some());
+    second.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_is_known_and_hangs_is_connected_and_waited_for_shortly() {
     let store = MemoryStore::new(Retention::default());
     let (url, stop) = demo().await;
     let first = on(&store, &sum(&url)).await;

@@ -232,7 +232,8 @@ impl Client {
             self.wire.request(method::TOOLS_CALL, params, options)
         };
         let mut raw = request(is_task_only).await;
-        if !is_task_only && raw.as_ref().is_err_and(wants_tasks) {
+        let may_declare = self.era() == Era::Modern && !is_task_only;
+        if may_declare && raw.as_ref().is_err_and(wants_tasks) {
             // The client declares none, and need not: the task is followed here.
             self.learn_task_only(&call.tool);
             sent.store(false, Ordering::SeqCst);

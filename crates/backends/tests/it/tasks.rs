@@ -315,6 +315,37 @@ async fn a_task_that_may_not_be_asked_for_any_more_has_an_unknown_outcome() {
     }
 }
 
+/// A server of the handshake era cannot be told in a request what its client declares.
+#[tokio::test]
+async fn a_legacy_server_that_refuses_a_call_for_want_of_tasks_is_called_once() {
+    let server = Server::start(|seen| {
+        let result = match method(seen) {
+            "initialize" => json!({ "protocolVersion": "2025-11-25", "capabilities": {} }),
+            "tools/list" => json!({ "tools": [{ "name": "do" }] }),
+            "notifications/initialized" | "" => return Reply::Json(202, Vec::new(), Value::Null),
+            called => {
+                let is_call = called == "tools/call";
+                let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+                let data = json!({ "requiredCapabilities": tasks });
+                let code = if is_call { -32021 } else { -32601 };
+                let error = json!({ "code": code, "message": "no", "data": data });
+                return Reply::Json(200, Vec::new(), answer(seen, "error", error));
+            }
+        };
+        reply(seen, result)
+    })
+    .await;
+    let backends = start(vec![http(&server.url)]);
+    for _ in 0..2 {
+        let refused = backends.call(&name(), Call::new("do", json!({}))).await;
+        assert_eq!(way(&refused.unwrap_err()), "Rpc -32021");
+    }
+    let methods = server.methods();
+    let calls = methods.iter().filter(|one| *one == "tools/call");
+    assert_eq!(calls.count(), 2, "{methods:?}");
+    backends.shutdown().await;
+}
+
 /// The experimental tasks of 2025-11-25, for tools that take calls no other way.
 #[tokio::test]
 async fn a_legacy_tool_that_wants_a_task_gets_one() {

@@ -95,6 +95,8 @@ struct Table {
 
 #[derive(Debug)]
 struct Waiting {
+    /// A server may ask somebody for the sake of it.
+    is_call: bool,
     reply: oneshot::Sender<Outcome>,
     progress: Option<ProgressSink>,
     messages: Option<MessageSink>,
@@ -217,6 +219,7 @@ impl Link {
             table.waiting.insert(
                 id,
                 Waiting {
+                    is_call: matches!(name, method::TOOLS_CALL | method::TASKS_RESULT),
                     reply,
                     progress,
                     messages,
@@ -374,6 +377,10 @@ impl Table {
     fn placed(&self) -> Option<Asking> {
         let askers = self.waiting.iter();
         asking::place(askers.filter_map(|(id, own)| Some((*id, own.asker.as_ref()?))))
+    }
+
+    fn has_calls(&self) -> bool {
+        self.waiting.values().any(|waiting| waiting.is_call)
     }
 }
 

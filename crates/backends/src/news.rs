@@ -58,7 +58,7 @@ pub(crate) struct News {
     changes: watch::Sender<Changes>,
     updated: broadcast::Sender<Updated>,
     pub(crate) pages: Pages,
-    /// A question was refused, since nobody can tell whose call it belongs to.
+    /// A question was refused in the middle of a call, since nobody can tell whom it belongs to.
     unplaced: watch::Sender<bool>,
 }
 
@@ -72,7 +72,7 @@ impl News {
         }
     }
 
-    /// A question is refused, since there is no call that it can be put to.
+    /// A question is refused, since no call in flight takes one.
     pub(crate) fn question_refused(&self) {
         self.unplaced
             .send_if_modified(|was| !std::mem::replace(was, true));

@@ -25,14 +25,16 @@ use crate::limits::{BACKOFF_WAITED, TOLD_UNSENT};
 use crate::lists::{ListKind, Lists};
 use crate::negotiate::Opening;
 use crate::news::Updated;
-use crate::options::{ClientInfo, TransportOptions};
+use crate::options::{ClientInfo, SessionScope, TransportOptions};
 use crate::pages::PageSink;
 use crate::params::capabilities_of;
 use crate::subscriptions::Subscriptions;
 use crate::tasks;
 
-/// What is said of a server whose questions are refused.
+/// What is said of a server whose questions are refused where calls of all clients share one connection.
 const ASKS_NOBODY: &str = "it asks in the middle of a call and is refused: calls of all clients share one connection, so nobody can tell whom it asks; `session: per-client` gives each client its own";
+/// And where each client that takes questions has its own.
+const ASKS_IN_VAIN: &str = "it asks in the middle of a call and is refused: the client that made the call takes no questions";
 
 /// What a backend has to tell.
 #[derive(Clone, Debug)]
@@ -332,6 +334,14 @@ impl Slot {
         match &*self.state.borrow() {
             State::Connecting { since } => patience.saturating_sub(since.elapsed()),
             State::Idle | State::Ready(_) | State::Down { .. } | State::Stopped => patience,
+        }
+    }
+
+    /// What is said of a question that was refused.
+    fn refusal(&self) -> &'static str {
+        match self.target.options.session {
+            SessionScope::Shared => ASKS_NOBODY,
+            SessionScope::PerClient => ASKS_IN_VAIN,
         }
     }
 

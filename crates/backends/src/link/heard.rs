@@ -62,8 +62,13 @@ impl Link {
             return self.reply(response_text(&id, &json!({})));
         }
         let is_question = is_question(&name);
-        let placed = is_question.then(|| self.shared.lock().placed()).flatten();
-        if is_question && placed.is_none() {
+        let (placed, is_in_call) = {
+            let table = self.shared.lock();
+            let placed = is_question.then(|| table.placed()).flatten();
+            (placed, table.has_calls())
+        };
+        // One that belongs to no call was meant for nobody.
+        if is_question && placed.is_none() && is_in_call {
             self.shared.news.question_refused();
         }
         let permit = Arc::clone(&self.shared.questions).try_acquire_owned();

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::{ASKS_NOBODY, Slot, State, Told, lock};
+use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::{ConnectError, RequestError, seconds};
@@ -186,7 +186,7 @@ async fn follow_updates(slot: &Slot, client: &Client) {
 async fn follow_questions(slot: &Slot, client: &Client) {
     client.news().refused_question().await;
     if !slot.opening.serves_one && !slot.asks_nobody.swap(true, Ordering::SeqCst) {
-        tracing::warn!(backend = %slot.target.options.name, "{ASKS_NOBODY}");
+        tracing::warn!(backend = %slot.target.options.name, "{}", slot.refusal());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use onecall_mcp::Era;
 use tokio::time::Instant;
 
-use super::{ASKS_NOBODY, Slot, State, lock};
+use super::{Slot, State, lock};
 use crate::options::TransportOptions;
 use crate::status::{BackendState, BackendStatus, Breaker};
 
@@ -60,7 +60,7 @@ impl Slot {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = lock(&self.remarks).clone();
         if self.asks_nobody.load(Ordering::SeqCst) {
-            remarks.push(ASKS_NOBODY.to_owned());
+            remarks.push(self.refusal().to_owned());
         }
         remarks
     }

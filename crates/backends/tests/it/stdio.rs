@@ -379,15 +379,52 @@ async fn a_shared_child_that_asks_unoffered_reaches_nobody() {
         (&json!("-32601"), &json!("-32601"))
     );
     // Who looks is told what to do about it, once.
+    let told = remark(&backends).await;
+    assert!(told.contains("`session: per-client`"), "{told}");
+    backends.shutdown().await;
+
+    let mut options = stdio("nosy", &["nosy"]);
+    options.session = SessionScope::PerClient;
+    let backends = start(vec![options]);
+    let call = call(&backends, "nosy", "do", json!({})).await;
+    assert_eq!(call.unwrap().content_map()["text"], "-32601");
+    let told = remark(&backends).await;
+    assert!(told.ends_with("takes no questions"), "{told}");
+    backends.shutdown().await;
+}
+
+/// What is said of the first backend, once anything is.
+async fn remark(backends: &onecall_backends::Backends) -> String {
     let told = async {
         while backends.status()[0].remarks.is_empty() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, told).await.unwrap();
-    let remarks = backends.status().remove(0).remarks;
+    let mut remarks = backends.status().remove(0).remarks;
     assert_eq!(remarks.len(), 1, "{remarks:?}");
-    assert!(remarks[0].contains("`session: per-client`"), "{remarks:?}");
+    remarks.remove(0)
+}
+
+#[tokio::test]
+async fn a_child_that_asks_outside_of_calls_is_refused_without_a_word() {
+    // It asks while it is asked for its tools, and tells them once it is refused.
+    let script = r#"
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+        read -r line; answer 1 '{"protocolVersion":"2025-06-18","capabilities":{}}'
+        read -r line; read -r line
+        printf '{"jsonrpc":"2.0","id":"q","method":"roots/list"}\n'
+        read -r line
+        case "$line" in *-32601*) answer 2 '{"tools":[{"name":"do"}]}' ;; esac
+        read -r line; answer 3 '{"content":[]}'
+        read -r line
+    "#;
+    let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);
+    options.era = Some(Era::Legacy);
+    let backends = start(vec![options]);
+    call(&backends, "b", "do", json!({})).await.unwrap();
+    let remarks = backends.status().remove(0).remarks;
+    assert!(remarks.is_empty(), "{remarks:?}");
     backends.shutdown().await;
 }
 

@@ -2,8 +2,9 @@
 
 use crate::settings::{Backend, Health, Session, Transport};
 use crate::substitute::{Environment, substitute};
-use crate::{headers, keys, url};
+use crate::{headers, keys};
 use onecall_dialects::toolhive::read_duration;
+use onecall_mcp::url;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::name::BackendName;
 

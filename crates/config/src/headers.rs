@@ -2,19 +2,10 @@
 //! twice, and what would go over an open wire. `backends` refuses the same, without a place.
 
 use crate::settings::{Backend, Transport};
-use crate::url;
+use onecall_mcp::{is_framing, url};
 use onecall_source::{Diagnostic, Diagnostics, Text, codes};
 
 const AUTHORIZATION: &str = "Authorization";
-
-/// They say how a message is read from its connection.
-const FRAMING: [&str; 5] = [
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "upgrade",
-    "expect",
-];
 
 pub(crate) fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -24,7 +15,7 @@ pub(crate) fn check_name(name: &Text, diagnostics: &mut Diagnostics) {
             format!("no header can be named `{}`", shown.escape_debug()),
             "use letters, digits and `-`, such as `X-Api-Key`",
         )
-    } else if FRAMING.iter().any(|own| own.eq_ignore_ascii_case(shown)) {
+    } else if is_framing(shown) {
         (
             format!("the header `{shown}` belongs to the connection and cannot be set"),
             "remove it",

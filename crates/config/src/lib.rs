@@ -26,7 +26,6 @@ mod substitute;
 mod suite;
 mod taken;
 mod toolhive;
-mod url;
 mod workloads;
 
 pub use onecall_dialects::dialect::CONFIGURATIONS;

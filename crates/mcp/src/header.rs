@@ -18,6 +18,20 @@ pub mod name {
     pub const LAST_EVENT: &str = "last-event-id";
 }
 
+/// They say how a message is read from its connection; another value would spoil it.
+const FRAMING: [&str; 5] = [
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "upgrade",
+    "expect",
+];
+
+/// Whether a header belongs to the connection, so that nobody else may set it.
+pub fn is_framing(name: &str) -> bool {
+    FRAMING.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
 

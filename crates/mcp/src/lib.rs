@@ -29,6 +29,7 @@ mod task;
 mod tool;
 mod tool_call;
 mod uri_template;
+pub mod url;
 
 pub use arguments::Arguments;
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired, Says};
@@ -42,7 +43,7 @@ pub use exact::Exact;
 pub use fields::{Fields, on_one_line};
 pub use header::{
     HeaderFault, check_header, check_mirrored, content_length, decode_value, encode_value,
-    mirrored, name,
+    is_framing, mirrored, name,
 };
 pub use lenient::{long_numbers, mend, read_leniently, to_the_digit};
 pub use lines::{Line, Lines, Skipped};

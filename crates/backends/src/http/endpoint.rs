@@ -1,7 +1,6 @@
 //! A URL with its fixed headers and its pool of connections. Redirects are never followed, since
 //! credentials would go with them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +11,7 @@ use http::{
 use hyper_rustls::builderstates::WantsSchemes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use onecall_mcp::{is_framing, url};
 
 use super::body::{Outgoing, finish};
 use super::pool::{Pool, Streaming};
@@ -23,15 +23,6 @@ use crate::options::HttpOptions;
 
 /// Room for the headers of a usual call, so that a copy of them need not grow.
 const HEADERS_COMMON: usize = 12;
-
-/// They say how a message is read from its connection; another value would spoil it.
-const FRAMING: [HeaderName; 5] = [
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::CONNECTION,
-    header::UPGRADE,
-    header::EXPECT,
-];
 
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -70,7 +61,7 @@ impl Endpoint {
             let own = HeaderName::try_from(name.as_str()).map_err(|_| invalid())?;
             let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
             value.set_sensitive(true);
-            if FRAMING.contains(&own) {
+            if is_framing(own.as_str()) {
                 return Err(fault("belongs to the connection and cannot be set"));
             }
             if headers.insert(own, value).is_some() {
@@ -263,10 +254,7 @@ impl Endpoint {
 
 /// Nobody on the way can read or change what is sent.
 pub(super) fn is_safe(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-    is_here || uri.scheme_str() == Some("https")
+    url::is_safe(&uri.to_string())
 }
 
 /// Path and query alone, as a request line has them.
@@ -286,9 +274,7 @@ fn check_url(url: &str) -> Result<Uri, EndpointFault> {
     }
     match uri.authority() {
         None => Err(fault("it names no host")),
-        Some(authority) if authority.as_str().contains('@') => {
-            Err(fault("credentials belong into `headers`"))
-        }
+        Some(_) if url::has_credentials(url) => Err(fault("credentials belong into `headers`")),
         Some(_) => Ok(uri),
     }
 }

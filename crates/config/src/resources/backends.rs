@@ -6,8 +6,8 @@ use crate::keys;
 use crate::settings::{Backend, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::toolhive::read_reference;
-use crate::url;
 use crate::workloads::Header;
+use onecall_mcp::url;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 use std::net::IpAddr;
 

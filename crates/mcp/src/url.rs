@@ -1,28 +1,29 @@
-//! URLs as files write them: their parts, told apart without a library that would also change them.
+//! URLs of servers as people write them: their parts, told apart without a library that would also change them, and
+//! where credentials may go.
 
 use std::net::IpAddr;
 
 /// It starts with `http://` or `https://`, and names a host.
-pub(crate) fn is_http(url: &str) -> bool {
+pub fn is_http(url: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| {
         let rest = url.strip_prefix(scheme);
         rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']))
     })
 }
 
-pub(crate) fn has_credentials(url: &str) -> bool {
+pub fn has_credentials(url: &str) -> bool {
     authority(url).contains('@')
 }
 
 /// Nobody on the way can read or change what is sent.
-pub(crate) fn is_safe(url: &str) -> bool {
+pub fn is_safe(url: &str) -> bool {
     let host = host(url);
     let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|own| own.is_loopback());
     is_here || url.starts_with("https://")
 }
 
 /// Without credentials, port and the brackets of an address.
-pub(crate) fn host(url: &str) -> &str {
+pub fn host(url: &str) -> &str {
     let host = authority(url).rsplit('@').next().unwrap_or_default();
     match host.strip_prefix('[') {
         Some(six) => six.split(']').next().unwrap_or_default(),

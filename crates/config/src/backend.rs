@@ -55,13 +55,7 @@ impl Reader<'_> {
             }
             (None, Some(url)) => {
                 warn_of_others(fields, "url", &["args", "env", "cwd"], diagnostics);
-                let before = diagnostics.error_count();
-                let text = substitute(url, self.environment, diagnostics);
-                // What a variable that is not set would have given is not known.
-                let known = diagnostics.error_count() == before;
-                if known {
-                    diagnostics.extend(url_fault(url, &text));
-                }
+                let text = substitute_url(url, self.environment, diagnostics);
                 match kind.as_ref().map(|kind| kind.value) {
                     Some("sse") => Some(Transport::Sse { url: text, headers }),
                     Some("stdio") => {
@@ -254,16 +248,37 @@ pub(crate) fn transport_unfit(place: &Place, why: &str) -> Diagnostic {
     .help("remove it, or change how the backend is reached")
 }
 
+/// The URL of a backend with its variables replaced, and what is wrong with it.
+pub(crate) fn substitute_url(
+    written: &Text,
+    environment: &Environment<'_>,
+    diagnostics: &mut Diagnostics,
+) -> String {
+    let before = diagnostics.error_count();
+    let stated = substitute(written, environment, diagnostics);
+    // What a variable that is not set would have given is not known.
+    if diagnostics.error_count() == before {
+        diagnostics.extend(url_fault(written, &stated));
+    }
+    stated
+}
+
 /// `stated` is what was written with its variables replaced.
-fn url_fault(written: &Text, stated: &str) -> Option<Diagnostic> {
+pub(crate) fn url_fault(written: &Text, stated: &str) -> Option<Diagnostic> {
     let (message, help) = if !url::is_http(stated) {
         (
-            "the URL of a backend must start with `http://` or `https://`, and name a host",
+            "the URL of a backend must start with `http://` or `https://`, and name a host"
+                .to_owned(),
             "write the whole URL of the server's MCP endpoint",
+        )
+    } else if let Some(stray) = url::stray(stated) {
+        (
+            format!("the URL of a backend has {stray:?} in it, which stands in no URL"),
+            "write `%20` for a blank; a variable may hold a line break at its end",
         )
     } else if url::has_credentials(stated) {
         (
-            "the URL of a backend holds no credentials",
+            "the URL of a backend holds no credentials".to_owned(),
             "write them into `headers`, such as `Authorization: Basic …`, or into `auth`",
         )
     } else {

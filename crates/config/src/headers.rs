@@ -75,8 +75,8 @@ fn given_twice(backend: &Backend, name: &str) -> Diagnostic {
 
 /// Where the credentials of the client go.
 pub(crate) fn check_token_url(written: &Text, stated: &str, diagnostics: &mut Diagnostics) {
-    let fault = if !url::is_http(stated) {
-        "a token server has a URL that starts with `https://`"
+    let fault = if !url::is_http(stated) || url::stray(stated).is_some() {
+        "a token server has a URL that starts with `https://`, without blanks"
     } else if url::has_credentials(stated) {
         "the URL of a token server holds no credentials"
     } else if !url::is_safe(stated) {

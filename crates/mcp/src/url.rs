@@ -11,6 +11,20 @@ pub fn is_http(url: &str) -> bool {
     })
 }
 
+/// The first character that stands in no URL, such as a blank. What is behind `#` is sent to nobody.
+pub fn stray(url: &str) -> Option<char> {
+    let sent = url.split('#').next().unwrap_or_default();
+    let host = authority(sent);
+    let (before, query) = sent.split_once('?').unwrap_or((sent, ""));
+    let odd = |c: &char| c.is_ascii_control() || matches!(c, ' ' | '<' | '>');
+    let in_host = |c: &char| odd(c) || !c.is_ascii() || "\"\\^`{|}".contains(*c);
+    let in_path = |c: &char| odd(c) || *c == '`';
+    let in_query = |c: &char| odd(c) || *c == '"';
+    let found = host.chars().find(in_host);
+    let found = found.or_else(|| before.chars().find(in_path));
+    found.or_else(|| query.chars().find(in_query))
+}
+
 pub fn has_credentials(url: &str) -> bool {
     authority(url).contains('@')
 }
@@ -61,6 +75,23 @@ mod tests {
             ("http://h", false),
         ] {
             assert_eq!(is_safe(url), is_sent, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_no_url_is_found() {
+        for (url, found) in [
+            ("http://exa mple/mcp", Some(' ')),
+            ("http://exämple/mcp", Some('ä')),
+            ("http://h{x}/mcp", Some('{')),
+            ("http://h/mcp\n", Some('\n')),
+            ("http://h/<mcp>", Some('<')),
+            ("http://h/`", Some('`')),
+            ("http://h/?\"", Some('"')),
+            (r#"http://h:1/ä{"a"}?b=^`[c]#d e"#, None),
+            ("http://[::1]:80/%20", None),
+        ] {
+            assert_eq!(stray(url), found, "{url}");
         }
     }
 }

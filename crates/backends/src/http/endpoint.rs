@@ -330,3 +330,30 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever checks files must be able to say beforehand what is refused here.
+    #[test]
+    fn what_is_refused_can_be_told_from_the_text() {
+        let signs = (0..=0x7f_u8).map(char::from).chain(['ä']);
+        let urls = signs.flat_map(|c| {
+            [
+                format!("http://a{c}z/"),
+                format!("http://h/a{c}z"),
+                format!("http://h/?a{c}z"),
+                format!("http://h/#a{c}z"),
+            ]
+        });
+        for url in urls {
+            let is_host = |c: char| !"[]%".contains(c);
+            if !url::host(&url).chars().all(is_host) {
+                continue;
+            }
+            let is_told = url::stray(&url).is_some() || url::has_credentials(&url);
+            assert_eq!(check_url(&url).is_err(), is_told, "{url:?}");
+        }
+    }
+}

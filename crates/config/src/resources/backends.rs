@@ -2,11 +2,12 @@
 
 use super::external_auth::ExternalAuths;
 use super::{Context, Resource, ResourceKind, ToolConfigs};
-use crate::keys;
+use crate::backend::{substitute_url, url_fault};
 use crate::settings::{Backend, ToolRule, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::toolhive::read_reference;
 use crate::workloads::Header;
+use crate::{headers, keys};
 use onecall_mcp::url;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 use std::net::IpAddr;
@@ -109,7 +110,11 @@ impl Subject<'_> {
         let transport = fields.optional_choice("transport", &choices, diagnostics);
         check_private(&mut fields, url, diagnostics);
         keys::warn_inert(&mut fields, "spec.", &["caBundleRef"], diagnostics);
-        let url = url.map(|url| substitute(url, self.environment, diagnostics));
+        let url = url.map(|url| match self.loose(resource) {
+            // Nothing is said of one that is not called.
+            Some(_) => substitute(url, self.environment, diagnostics),
+            None => substitute_url(url, self.environment, diagnostics),
+        });
         // One that is missing was reported; others may refer to the backend all the same.
         let url = url.or_else(|| Some(String::new()));
         let transport = transport.map(|transport| transport.value);
@@ -125,8 +130,13 @@ impl Subject<'_> {
         check_private(&mut fields, remote, diagnostics);
         let mode = fields.entry("proxyMode").filter(|own| !own.value.is_null());
         self.cluster_keys(resource, &mut fields, mode, diagnostics);
-        let remote = remote.map(|url| substitute(url, self.environment, diagnostics));
-        let url = status_url(resource).or(remote);
+        let remote = remote.map(|url| match self.loose(resource) {
+            None if status_url(resource).is_none() => {
+                substitute_url(url, self.environment, diagnostics)
+            }
+            Some(_) | None => substitute(url, self.environment, diagnostics),
+        });
+        let url = self.status_url(resource, diagnostics).or(remote);
         let url = url.or_else(|| Some(String::new()));
         let transport = transport.map(|transport| transport.value);
         self.finish(resource, fields, url, transport, diagnostics)
@@ -139,7 +149,7 @@ impl Subject<'_> {
         let transport = fields.optional_choice("transport", &choices, diagnostics);
         let mode = fields.optional_choice("proxyMode", &choices, diagnostics);
         self.cluster_keys(resource, &mut fields, None, diagnostics);
-        let url = status_url(resource);
+        let url = self.status_url(resource, diagnostics);
         if let (None, None, Some(name)) = (&url, self.loose(resource), resource.name) {
             diagnostics.push(no_url(name));
         }
@@ -188,6 +198,15 @@ impl Subject<'_> {
             header,
             rule,
         })
+    }
+
+    /// Where the cluster says that it is reached.
+    fn status_url(&self, resource: &Resource<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+        let url = status_url(resource)?;
+        if self.loose(resource).is_none() {
+            diagnostics.extend(url_fault(url, url));
+        }
+        Some(url.to_string())
     }
 
     /// Another file or a flag may say how what runs in the cluster is reached from here.
@@ -241,11 +260,11 @@ impl Subject<'_> {
     ) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         for Entry { key, value } in fields.mapping("addPlaintextHeaders", diagnostics) {
+            headers::check_name(key, diagnostics);
             if let Some(text) = value.expect_string(key, diagnostics) {
-                headers.push((
-                    key.to_string(),
-                    substitute(text, self.environment, diagnostics),
-                ));
+                let value = substitute(text, self.environment, diagnostics);
+                headers::check_value(text, &value, diagnostics);
+                headers.push((key.to_string(), value));
             }
         }
         if let Some(entry) = fields.entry("addHeadersFromSecret")
@@ -307,9 +326,9 @@ fn is_private(url: &str) -> bool {
     }
 }
 
-fn status_url(resource: &Resource<'_>) -> Option<String> {
+fn status_url<'n>(resource: &Resource<'n>) -> Option<&'n Text> {
     let url = resource.status?.get("url")?.as_text()?;
-    (!url.is_empty()).then(|| url.to_string())
+    (!url.is_empty()).then_some(url)
 }
 
 fn no_url(name: &Text) -> Diagnostic {

@@ -518,6 +518,16 @@ fn what_no_backend_can_be_called_with_is_told_before_the_start() {
         let told = of_backend(&format!("{{url: \"{url}\"}}"));
         assert!(told.len() == 1 && told[0].starts_with("WF604"), "{told:?}");
     }
+    for url in ["http://exa mple/mcp", "http://h/mcp\\n", "http://h/<mcp>"] {
+        let told = of_backend(&format!("{{url: \"{url}\"}}"));
+        let is_told = told.len() == 1 && told[0].ends_with("in it, which stands in no URL");
+        assert!(is_told, "{told:?}");
+    }
+    let blank = of(&tokens("https://login.example/t t"));
+    assert!(
+        blank.len() == 1 && blank[0].starts_with("WF616"),
+        "{blank:?}"
+    );
     let exchange = "{type: token_exchange, tokenExchange: {tokenUrl: \"http://t/\"}}";
     let header = "{type: header_injection, headerInjection: {headerName: \"a b\", headerValue: v}}";
     for (way, code) in [(exchange, "WF616"), (header, "WF615")] {

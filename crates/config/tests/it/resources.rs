@@ -222,6 +222,47 @@ fn a_server_without_backends_shows_the_flags_to_give() {
 }
 
 #[test]
+fn what_no_member_can_be_called_with_is_told_before_the_start() {
+    let entry = |url: &str, header: &str| {
+        let text = SERVER.replace("http://127.0.0.1:9001/sse", url);
+        let text = text.replace("X-Team: \"${TOKEN}\"", header);
+        load(&[("s.yaml", &text), ("d.yaml", &definition(SOUND))])
+    };
+    let (url, header) = ("http://127.0.0.1:9001/sse", "X-Team: t");
+    entry(url, header).sound();
+    for (url, header, code) in [
+        (url, "bad header: t", "WF615"),
+        (url, "Content-Length: t", "WF615"),
+        (url, "X-Team: \"a\\nb\"", "WF615"),
+        ("ftp://h/sse", header, "WF604"),
+        ("http://exa mple/sse", header, "WF604"),
+        ("http://me:secret@h/sse", header, "WF604"),
+    ] {
+        let outcome = entry(url, header);
+        assert_eq!(
+            outcome.faults(),
+            [code],
+            "{url} {header}\n{}",
+            outcome.report()
+        );
+    }
+    let status = SERVER.replace("http://127.0.0.1:9002/mcp", "http://exa mple/mcp");
+    let outcome = load(&[("s.yaml", &status), ("d.yaml", &definition(SOUND))]);
+    assert_eq!(outcome.faults(), ["WF604"], "{}", outcome.report());
+
+    let proxy = |status: &str| {
+        let text = format!(
+            "---\napiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPRemoteProxy\nmetadata: {{name: p, namespace: prod}}\nspec: {{groupRef: backends, remoteUrl: \"h/mcp\"}}\n{status}"
+        );
+        let text = format!("{SERVER}{text}");
+        load(&[("s.yaml", &text), ("d.yaml", &definition(SOUND))]).faults()
+    };
+    assert_eq!(proxy(""), ["WF604"]);
+    let reached = proxy("status: {url: \"http://127.0.0.1:9004/mcp\"}\n");
+    assert_eq!(reached, [""; 0], "it is called by the cluster's own");
+}
+
+#[test]
 fn a_configuration_file_takes_members_of_its_group() {
     let config = "name: demo\ngroupRef: backends\ncompositeTools: []\n";
     let entry = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServerEntry\nmetadata: {name: e}\nspec: {groupRef: backends, remoteUrl: \"http://h/mcp\", transport: sse, toolConfigRef: few}\n";

@@ -123,23 +123,36 @@ fn unasked(error: &impl std::fmt::Display) {
     tracing::warn!(%error, "the client could not ask");
 }
 
+/// What a session made of a question.
+pub(crate) enum Reply {
+    Given(Given),
+    /// It answered what no run can take, and why.
+    Unfit(String),
+    /// It did not answer.
+    Silence,
+}
+
 impl Elicited {
-    /// `None`: the client did not answer the question.
-    pub(crate) async fn answer(&mut self) -> Option<Given> {
+    pub(crate) async fn answer(&mut self) -> Reply {
         let answer = (&mut self.asked.rx).await;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
         let refused = |error: &ServiceError| match self.unread.refusal(error) {
             Some(refusal) => unasked(&refusal),
             None => unasked(error),
         };
-        let answer = answer.inspect_err(refused).ok()?;
-        let answer = self.unread.answered(serde_json::to_value(answer).ok()?);
+        let answer = answer.inspect_err(refused).ok();
+        let Some(answer) = answer.and_then(|answer| serde_json::to_value(answer).ok()) else {
+            return Reply::Silence;
+        };
+        let answer = self.unread.answered(answer);
         if !answer.is_sound() {
             let reason = "it holds a number out of range, or half a character";
-            tracing::warn!(step = self.step, reason, "an answer is not taken");
-            return None;
+            return Reply::Unfit(reason.to_owned());
         }
-        read_answer(self.step.clone(), self.round, answer.value()).ok()
+        match read_answer(self.step.clone(), self.round, answer.value()) {
+            Ok(given) => Reply::Given(given),
+            Err(error) => Reply::Unfit(error.message),
+        }
     }
 
     /// Tells the client that its person need not answer any more.

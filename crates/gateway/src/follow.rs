@@ -1,5 +1,6 @@
 //! Following a run for its caller until there is an answer: the result, a question to pass on, or a handle.
 
+use crate::ask::Reply;
 use crate::call::Caller;
 use crate::interrupt::Interrupt;
 use crate::limits::{HELD_TOLD_MAX, TASK_AFTER};
@@ -9,11 +10,13 @@ use crate::result_tool;
 use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
 use crate::{ask, call, large, tasks};
+use onecall_engine::event::AnswerAction;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
+use onecall_engine::limits::ANSWERS_REFUSED_MAX;
 use onecall_mcp::{Era, RpcError};
 use onecall_runtime::calls::Moved;
-use onecall_runtime::questions::{Answered, Follower};
+use onecall_runtime::questions::{Answered, Follower, Given};
 use onecall_runtime::result;
 use onecall_runtime::runs::{Asked, Standing};
 use onecall_runtime::sample::sample;
@@ -132,31 +135,59 @@ async fn at_rest(
         let asked = ask::input_required(&shared.sealer, run, &forms, terms, &caller.principal);
         return Ok(Some(asked));
     }
-    let Some(mut elicited) = ask::elicit(shared, caller, first).await else {
-        return Ok(Some(waiting(shared, standing, caller, terms)));
-    };
-    tokio::select! {
-        given = elicited.answer() => {
-            let Some(given) = given else {
-                return Ok(Some(waiting(shared, standing, caller, terms)));
-            };
-            match shared.runtime.answer(&follower.run, given).await {
-                Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => {}
-                // Somebody else was first; their answer counts.
-                Err(error) => tracing::info!(run = %follower.run, %error, "an answer was not taken"),
+    put(shared, follower, caller, terms, standing, first).await
+}
+
+/// Puts a question in a session; `None` when it was answered, here or by somebody else. What no run can take is asked
+/// again, as a wrong answer is, and then counts as cancelled.
+async fn put(
+    shared: &Shared,
+    follower: &Follower,
+    caller: &Caller,
+    terms: &Terms,
+    standing: &Standing,
+    question: &Asked,
+) -> Result<Option<Value>, RpcError> {
+    let mut question = question.clone();
+    let mut unfit = 0;
+    loop {
+        let Some(mut elicited) = ask::elicit(shared, caller, &question).await else {
+            return Ok(Some(waiting(shared, standing, caller, terms)));
+        };
+        let reply = tokio::select! {
+            reply = elicited.answer() => reply,
+            () = shared.runtime.settles(&follower.run, &question.step, question.round) => {
+                elicited.withdraw("the question is closed").await;
+                return Ok(None);
             }
-            Ok(None)
-        }
-        () = shared.runtime.settles(&follower.run, &first.step, first.round) => {
-            elicited.withdraw("the question is closed").await;
-            Ok(None)
-        }
-        interrupt = caller.watch.interrupted() => {
-            if interrupt != Interrupt::Gone {
-                elicited.withdraw("nobody waits for the answer here").await;
+            interrupt = caller.watch.interrupted() => {
+                if interrupt != Interrupt::Gone {
+                    elicited.withdraw("nobody waits for the answer here").await;
+                }
+                return leave(shared, follower, interrupt, terms).await.map(Some);
             }
-            leave(shared, follower, interrupt, terms).await.map(Some)
+        };
+        let given = match reply {
+            Reply::Given(given) => given,
+            Reply::Unfit(reason) if unfit < ANSWERS_REFUSED_MAX => {
+                unfit += 1;
+                question.fault = Some(reason);
+                continue;
+            }
+            Reply::Unfit(_) => Given {
+                step: question.step,
+                round: Some(question.round),
+                action: AnswerAction::Cancel,
+                content: None,
+            },
+            Reply::Silence => return Ok(Some(waiting(shared, standing, caller, terms))),
+        };
+        match shared.runtime.answer(&follower.run, given).await {
+            Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => {}
+            // Somebody else was first; their answer counts.
+            Err(error) => tracing::info!(run = %follower.run, %error, "an answer was not taken"),
         }
+        return Ok(None);
     }
 }
 

@@ -62,8 +62,8 @@ impl Exact {
         &self.value
     }
 
-    /// Whether a value can hold it: no number is out of range, and no character is a half. Whoever acts on the value,
-    /// rather than look into it, must not act on another than was sent.
+    /// Whether it could be read without replacing anything: no number is out of range, and no character is a half.
+    /// Numbers may still have lost digits, as they do wherever a run reads them.
     pub fn is_sound(&self) -> bool {
         self.is_sound
     }

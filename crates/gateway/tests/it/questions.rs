@@ -70,6 +70,45 @@ async fn a_client_that_answers_with_an_error_has_not_answered() {
 }
 
 #[tokio::test]
+async fn an_answer_that_no_run_can_take_is_asked_again_with_the_reason() {
+    let odd = json!({ "action": "accept", "content": { "name": "Ada", "x": "@odd" } });
+    let unsaid = json!({ "content": {} });
+    let right = accept("Ada");
+    let out = "(the last answer did not fit: it holds a number out of range, or half a character)";
+    let actionless = "has no `action` accept, decline or cancel)";
+    for (replies, told, ends) in [
+        (vec![&odd, &unsaid, &right], vec![out, actionless], "accept"),
+        (vec![&odd; 4], vec![out; 3], "cancelled.question"),
+    ] {
+        let world = World::start().await;
+        let mut client = Http::new(world.address);
+        let forms = json!({ "elicitation": {} });
+        client.initialize("2025-11-25", forms).await;
+        let call = json!({ "name": "approve", "arguments": {} });
+        let mut stream = client.legacy("tools/call", call).await;
+        let mut asked = Vec::new();
+        for reply in replies {
+            let question = stream.next().await.unwrap();
+            asked.push(question["params"]["message"].as_str().unwrap().to_owned());
+            let reply = json!({ "jsonrpc": "2.0", "id": question["id"], "result": reply });
+            let taken = client.post(&client.session_headers(), &reply).await;
+            assert_eq!(taken.status, StatusCode::ACCEPTED);
+        }
+        assert_eq!(asked.remove(0), "Really?");
+        let is_told = asked
+            .iter()
+            .zip(&told)
+            .all(|(own, told)| own.ends_with(told));
+        assert!(asked.len() == told.len() && is_told, "{asked:?}");
+        let result = stream.response().await["result"].clone();
+        let code = &result["_meta"]["dev.onecall/error"]["code"];
+        let action = &result["structuredContent"]["action"];
+        assert!(*code == ends || *action == ends, "{result}");
+        world.end().await;
+    }
+}
+
+#[tokio::test]
 async fn a_modern_client_carries_the_question_to_its_person() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
@@ -197,8 +236,6 @@ async fn a_session_is_asked_on_the_stream_of_the_call() {
         (accept("Ada"), Value::Null),
         (json!({ "action": "decline" }), json!("declined.question")),
         (json!({ "action": "cancel" }), json!("cancelled.question")),
-        // A run acts on values, and no value holds this.
-        (accept("@odd"), json!("pending.input")),
     ] {
         let mut client = Http::new(world.address);
         let capabilities = json!({ "elicitation": {} });

@@ -131,8 +131,39 @@ fn question(message: &str) -> Option<Value> {
     message.get("id").cloned()
 }
 
-/// What a client is told of a resource that it watches.
-pub(super) async fn update(kind: Kind, answers: &[(&str, String)], uri: &str) -> String {
+const UPDATED: &str = "notifications/resources/updated";
+
+/// What a client is told of a resource that it watches, and the id of the request with which it does.
+pub(super) async fn update(kind: Kind, answers: &[(&str, String)], uri: &str) -> (String, i64) {
+    match kind {
+        Kind::Direct | Kind::Modern | Kind::Session => {
+            let world = World::serving(server(answers)).await;
+            let mut client = Http::new(world.address);
+            let mut stream = if kind == Kind::Session {
+                client.initialize("2025-11-25", capabilities()).await;
+                let stream = client.get().await;
+                let params = json!({ "uri": uri });
+                client.legacy_result("resources/subscribe", params).await;
+                stream
+            } else {
+                let params = json!({ "notifications": { "resourceSubscriptions": [uri] } });
+                client.modern("subscriptions/listen", params).await
+            };
+            let told = loop {
+                let message = stream.next_text().await.unwrap();
+                if message.contains(UPDATED) {
+                    break message;
+                }
+            };
+            let id = client.last_id();
+            world.end().await;
+            (told, id)
+        }
+        Kind::ModernLines | Kind::SessionLines => (update_line(kind, answers, uri).await, 7),
+    }
+}
+
+async fn update_line(kind: Kind, answers: &[(&str, String)], uri: &str) -> String {
     let runtime = started(server(answers), &MemoryStore::default()).await;
     let mut pipe = connect_to(runtime).await;
     let (method, params) = if kind == Kind::SessionLines {
@@ -146,7 +177,7 @@ pub(super) async fn update(kind: Kind, answers: &[(&str, String)], uri: &str) ->
     pipe.write(&request.to_string()).await;
     let line = loop {
         let line = pipe.next_line().await;
-        if line.contains("notifications/resources/updated") {
+        if line.contains(UPDATED) {
             break line;
         }
     };

@@ -254,14 +254,13 @@ async fn updates_of_resources_arrive_as_they_were_written() {
     );
     let listed = r#"{"resources":[{"uri":"x://1","name":"one"}]}"#.to_owned();
     let answers = [("resources/list", listed), ("resources/subscribe", updated)];
-    for (kind, meta) in [
-        (Kind::SessionLines, format!(r#""_meta":{{"own":{ODD}}}"#)),
-        (
-            Kind::ModernLines,
-            format!(r#""_meta":{{"own":{ODD},"io.modelcontextprotocol/subscriptionId":7}}"#),
-        ),
-    ] {
-        let line = update(kind, &answers, "x://1").await;
+    for kind in ALL.into_iter().filter(|kind| *kind != Kind::Direct) {
+        let (line, id) = update(kind, &answers, "x://1").await;
+        let own = match kind {
+            Kind::Session | Kind::SessionLines => String::new(),
+            _ => format!(r#","io.modelcontextprotocol/subscriptionId":{id}"#),
+        };
+        let meta = format!(r#""_meta":{{"own":{ODD}{own}}}"#);
         assert_told(kind, &[line], &format!(r#""params":{{{told},{meta}}}"#));
     }
 }

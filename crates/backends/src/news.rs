@@ -1,5 +1,5 @@
-//! What a server tells outside of answers: lists that changed, resources that were updated, pages that are done with. Each transport feeds
-//! one of these; `slot` reads it.
+//! What a server tells outside of answers: lists that changed, resources that were updated, pages that are done with.
+//! Each transport feeds one of these; `slot` reads it.
 
 use std::sync::Arc;
 

@@ -11,8 +11,8 @@ pub(crate) struct StderrRing {
     bytes: Mutex<VecDeque<u8>>,
 }
 
-/// What the child that was started last had to say to people, kept by whoever starts children: an attempt to connect that is given
-/// up takes its child with it.
+/// What the child that was started last had to say to people, kept by whoever starts children: an attempt to connect
+/// that is given up takes its child with it.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords {
     last: Mutex<(Arc<StderrRing>, Arc<Ignored>)>,

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The form in which unread texts go through one face. Its name is random, so that nothing which a client or a
-/// backend sends is taken for one, and it leaves the process in no message. Whoever learned it could have a JSON value of his own put where he could have sent
-/// that value as well, and no more: what is put in place must be one.
+/// backend sends is taken for one, and it leaves the process in no message. Whoever learned it could have a JSON value
+/// of his own put where he could have sent that value as well, and no more: what is put in place must be one.
 #[derive(Clone)]
 pub(crate) struct Unread(Arc<Form>);
 

@@ -1,4 +1,5 @@
-//! What a server says on its own account, on the stream of a call or beside all calls: notifications, questions and news.
+//! What a server says on its own account, on the stream of a call or beside all calls: notifications, questions and
+//! news.
 
 use std::sync::Arc;
 

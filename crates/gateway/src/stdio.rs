@@ -13,8 +13,8 @@ use crate::{batch, typed};
 use end::{End, Ending};
 use futures::future::BoxFuture;
 use onecall_mcp::{
-    Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, Written, code, message_text,
-    method, parse_call, response_error,
+    Incoming, Line, Lines, RequestId, Revision, RpcError, ShapeError, Written, code, id_of,
+    message_text, method, parse_call, response_error,
 };
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{
@@ -315,7 +315,8 @@ fn message(
     revision: &mut Option<Revision>,
     unread: &Unread,
 ) -> Result<ClientJsonRpcMessage, Refusal> {
-    let (incoming, written) = parse_call(text).map_err(|fault| refuse(None, &refusal(&fault)))?;
+    let (incoming, written) =
+        parse_call(text).map_err(|fault| refuse(id_of(text).as_ref(), &refusal(&fault)))?;
     let id = match &incoming {
         Incoming::Request { id, .. } => Some(id.clone()),
         Incoming::Notification { .. } | Incoming::Response { .. } => None,

@@ -48,7 +48,7 @@ pub use header::{
 pub use lenient::{long_numbers, mend, read_leniently, to_the_digit};
 pub use lines::{Line, Lines, Skipped};
 pub use message::{
-    Incoming, RequestId, Written, batch, message_text, notification, parse, parse_call,
+    Incoming, RequestId, Written, batch, id_of, message_text, notification, parse, parse_call,
     parse_of_server, request, request_text, response, response_error, response_error_text,
     response_text,
 };

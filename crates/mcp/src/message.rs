@@ -182,6 +182,17 @@ pub fn parse_call(text: &[u8]) -> Result<(Incoming, Written), ShapeError> {
     Ok((incoming, written))
 }
 
+/// The id of a request whose parameters cannot be read, so that the refusal finds its way.
+pub fn id_of(text: &[u8]) -> Option<RequestId> {
+    let text = std::str::from_utf8(text).ok()?;
+    if exceeds_depth(text, NESTING_MAX) {
+        return None;
+    }
+    let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
+    envelope.method?;
+    RequestId::from_raw(envelope.id?)
+}
+
 /// Reads one message, its parameters in the way that is given.
 fn read<P>(
     text: &[u8],

@@ -238,7 +238,19 @@ async fn what_is_no_message_is_refused_and_the_rest_goes_on() {
     pipe.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }))
         .await;
     pipe.write("{nonsense").await;
-    assert_eq!(pipe.next().await["error"]["code"], -32700);
+    let unread = pipe.next().await;
+    assert_eq!(
+        (&unread["error"]["code"], &unread["id"]),
+        (&json!(-32700), &Value::Null)
+    );
+    // What can be read of a request is enough to find whoever waits for the answer.
+    pipe.write(r#"{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"name":"t","_meta":{"n":1e400}}}"#)
+        .await;
+    let unread = pipe.next().await;
+    assert_eq!(
+        (&unread["error"]["code"], &unread["id"]),
+        (&json!(-32700), &json!("n"))
+    );
     pipe.write("[]").await;
     assert_eq!(pipe.next().await["error"]["code"], -32600);
     let pong = pipe

@@ -285,6 +285,12 @@ impl Backends {
         let _ = tokio::time::timeout(patience, futures::future::join_all(listed)).await;
     }
 
+    /// How long a call of this backend may take that has no bound of its own.
+    pub fn call_time(&self, backend: &BackendName) -> Option<Duration> {
+        let entry = self.inner.slots.get(backend)?;
+        Some(entry.shared.target.options.time_of(None))
+    }
+
     /// Whether the other set has the very same backend under this name, with its connections.
     pub fn shares(&self, other: &Self, name: &BackendName) -> bool {
         let id = |of: &Self| of.inner.slots.get(name).map(|entry| entry.id);

@@ -1,29 +1,111 @@
 //! Waiting for the backends that one call needs, and for no others: a silent backend holds up only its own callers.
 
+use crate::limits::CONNECT_WAIT_MAX;
 use crate::publish::{Published, Target};
 use crate::runtime::Runtime;
-use onecall_backends::{BackendName, BackendState};
+use onecall_backends::{BackendName, BackendState, Backends};
 use onecall_engine::failure::Code;
-use onecall_workflow::catalog::Catalog;
+use onecall_workflow::catalog::{Catalog, Knowledge, Resolution};
 use onecall_workflow::step::Step;
+use onecall_workflow::workflow::Workflow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
+/// The backends that must tell their tools before something can be called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// Without these it cannot be called.
+    needed: BTreeSet<BackendName>,
+    /// One of these may have what is wanted.
+    possible: BTreeSet<BackendName>,
+}
+
+impl Awaited {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.needed.is_empty() && self.possible.is_empty()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &BackendName> {
+        self.needed.union(&self.possible)
+    }
+
+    fn contains(&self, name: &BackendName) -> bool {
+        self.needed.contains(name) || self.possible.contains(name)
+    }
+
+    fn of_tool(reference: &str, catalog: &Catalog) -> Self {
+        let mut own = Self::default();
+        own.add(reference, catalog);
+        own
+    }
+
+    /// What a workflow waits for that may go by kept lists.
+    pub(crate) fn unknown_to(workflow: &Workflow, catalog: &Catalog) -> Self {
+        let mut all = Self::default();
+        for call in workflow.steps.iter().filter_map(Step::call) {
+            all.add(call.tool.as_str(), catalog);
+        }
+        all
+    }
+
+    /// What a workflow waits for that goes by live lists alone.
+    pub(crate) fn not_live_to(workflow: &Workflow, catalog: &Catalog) -> Self {
+        let mut all = Self::unknown_to(workflow, catalog);
+        for call in workflow.steps.iter().filter_map(Step::call) {
+            if let Resolution::Found(tool) = catalog.resolve(call.tool.as_str())
+                && catalog.backends.get(&tool.backend) == Some(&Knowledge::Kept)
+            {
+                all.needed.insert(tool.backend.clone());
+            }
+        }
+        all
+    }
+
+    /// The backends whose kept lists have a tool of this name.
+    pub(crate) fn add_holders(&mut self, name: &str, catalog: &Catalog) {
+        let is_kept = |backend| catalog.backends.get(backend) == Some(&Knowledge::Kept);
+        let tools = catalog.tools.iter().filter(|tool| {
+            let own = tool.name.as_ref();
+            own.is_some_and(|own| own.as_str() == name) && is_kept(&tool.backend)
+        });
+        self.needed.extend(tools.map(|tool| tool.backend.clone()));
+    }
+
+    fn add(&mut self, reference: &str, catalog: &Catalog) {
+        let candidates = catalog.awaited(reference);
+        self.possible.extend(candidates.into_iter().cloned());
+    }
+
+    /// How long a call waits for them. Where nobody knows who has the tool it may not be there at all, and the moment
+    /// must do that lists wait.
+    fn patience(&self, backends: &Backends, moment: Duration) -> Duration {
+        if !self.possible.is_empty() {
+            return moment;
+        }
+        let times = self.needed.iter().map(|name| backends.call_time(name));
+        let longest = times.flatten().max().unwrap_or_default();
+        longest.min(CONNECT_WAIT_MAX).max(moment)
+    }
+}
+
 impl Runtime {
-    /// What is published once the backends that this tool needs have had a moment to tell their tools.
+    /// What is published once the backends that this tool needs have told their tools, or the time is over that a call
+    /// waits for them.
     pub async fn settled_for(&self, tool: &str) -> Arc<Published> {
         let content = self.content();
         let backends = &content.backends;
         let mut lists = backends.tool_lists();
-        let end = Instant::now() + self.inner.first_list_wait;
+        let began = Instant::now();
         loop {
             let published = self.published_now();
             let awaited = awaited(&published, &self.catalog(), tool);
             if awaited.is_empty() {
                 return published;
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let patience = awaited.patience(backends, self.inner.first_list_wait);
+            let left = patience.saturating_sub(began.elapsed());
             tokio::select! {
                 () = backends.settle_some(left, |name| awaited.contains(name)) => {
                     return self.published_now();
@@ -38,11 +120,8 @@ impl Runtime {
     /// from an earlier process is not connected for it, unless a workflow wants of it what it did not have then.
     pub async fn known(&self) -> Arc<Published> {
         let content = self.content();
-        let (published, catalog) = (self.published_now(), self.catalog());
-        let workflows = published.workflows().map(|tool| tool.name.as_str());
-        let doubted: BTreeSet<BackendName> = workflows
-            .flat_map(|name| awaited(&published, &catalog, name))
-            .collect();
+        let published = self.published_now();
+        let doubted = doubted(&published);
         let is_wanted =
             |name: &BackendName| !content.kept.contains_key(name) || doubted.contains(name);
         let patience = self.inner.first_list_wait;
@@ -54,24 +133,32 @@ impl Runtime {
     pub fn awaited_for(&self, tool: &str) -> Vec<String> {
         let published = Arc::clone(&self.inner.published.borrow());
         let names = awaited(&published, &self.catalog(), tool);
-        names.iter().map(ToString::to_string).collect()
+        names.names().map(ToString::to_string).collect()
     }
 }
 
 /// The backends that must tell their tools before this one can be called.
-fn awaited(published: &Published, catalog: &Catalog, tool: &str) -> BTreeSet<BackendName> {
-    let own = |names: Vec<&BackendName>| names.into_iter().cloned().collect();
+fn awaited(published: &Published, catalog: &Catalog, tool: &str) -> Awaited {
     match published.find(tool).map(|tool| &tool.target) {
-        Some(Target::Backend { .. }) => BTreeSet::new(),
-        Some(Target::Workflow(workflow)) if workflow.plan.is_some() => BTreeSet::new(),
-        Some(Target::Workflow(workflow)) => {
-            let calls = workflow.workflow.steps.iter().filter_map(Step::call);
-            let names = calls.flat_map(|call| catalog.awaited(call.tool.as_str()));
-            own(names.collect())
+        Some(Target::Backend { .. }) => Awaited::default(),
+        Some(Target::Workflow(workflow)) => workflow.awaits.clone(),
+        None => {
+            let withheld = published.withheld(tool).map(|own| own.awaits.clone());
+            withheld.unwrap_or_else(|| Awaited::of_tool(tool, catalog))
         }
-        None if published.withheld_reason(tool).is_some() => BTreeSet::new(),
-        None => own(catalog.awaited(tool)),
     }
+}
+
+/// The backends whose kept lists, or none, leave open what becomes of a workflow. One that has all it needs and waits
+/// for its lock alone is listed until it is called.
+fn doubted(published: &Published) -> BTreeSet<BackendName> {
+    let unbound = published.workflows().filter_map(|tool| match &tool.target {
+        Target::Workflow(own) if own.plan.is_none() => Some(&own.awaits),
+        Target::Workflow(_) | Target::Backend { .. } => None,
+    });
+    let unfit = published.withheld.iter().chain(&published.outdated);
+    let all = unbound.chain(unfit.map(|own| &own.awaits));
+    all.flat_map(Awaited::names).cloned().collect()
 }
 
 /// Names the backends that have not come up, each with its last reason.

@@ -215,7 +215,7 @@ async fn next_seen(seen: Option<&mut broadcast::Receiver<Arc<Seen>>>) -> Option<
 pub(crate) async fn call(runtime: &Runtime, request: Box<Request>) -> Reply {
     let mut published = Arc::clone(&runtime.inner.published.borrow());
     let mut tool = published.find(&request.tool).cloned();
-    if tool.is_none() {
+    if !tool.as_ref().is_some_and(|tool| tool.is_ready()) {
         // Its backend may be about to tell its tools.
         published = Box::pin(runtime.settled_for(&request.tool)).await;
         tool = published.find(&request.tool).cloned();
@@ -343,7 +343,7 @@ struct Ready {
 fn ready(runtime: &Runtime, published: &Published, name: &str) -> Option<Ready> {
     match &published.find(name)?.target {
         Target::Workflow(workflow) => Some(Ready {
-            plan: workflow.plan.clone()?,
+            plan: workflow.ready_plan()?.clone(),
             backends: backends_of(runtime, published),
         }),
         Target::Backend { .. } => None,
@@ -367,13 +367,6 @@ async fn call_workflow(
     let input = match workflow.parameters.accept(arguments) {
         Ok(input) => input,
         Err(faults) => return invalid(&list(&faults)),
-    };
-    let ready = if ready.is_some() {
-        ready
-    } else {
-        // A backend was still unknown when the workflow was published: give it a moment.
-        let published = runtime.settled_for(&request.tool).await;
-        self::ready(runtime, &published, &request.tool)
     };
     let Some(ready) = ready else {
         return refuse(

@@ -21,7 +21,7 @@ impl Fitted {
         self.0.retain(|name, _| is_held(name));
         for tool in published.workflows() {
             if let Target::Workflow(own) = &tool.target
-                && own.plan.is_some()
+                && own.ready_plan().is_some()
             {
                 let name = own.workflow.name.as_str().to_owned();
                 self.0.insert(name, Arc::clone(&own.workflow));

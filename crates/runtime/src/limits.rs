@@ -57,6 +57,10 @@ pub(crate) const MAINTENANCE_BATCHES_MAX: usize = 10;
 /// Limit: `tracestate` and `baggage`, in bytes; longer ones are not passed on.
 pub(crate) const TRACE_STATE_BYTES_MAX: usize = 8 * 1024;
 
+/// Limit: how long a call waits for the tools of a backend that it needs, where the time of the call is longer. Less
+/// than clients wait.
+pub(crate) const CONNECT_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// Limit: questions of one call that wait to be taken.
 pub(crate) const QUESTIONS_MAX: usize = 8;
 

@@ -2,6 +2,7 @@
 //! What does not fit is withheld with its reason, and nothing else is; a new version that does not fit leaves the one
 //! before in its place.
 
+use crate::arrive::Awaited;
 use crate::fitted::Fitted;
 use crate::identity::Identities;
 use crate::limits::NAME_CHARACTERS_MAX;
@@ -14,7 +15,7 @@ use onecall_workflow::catalog::{Catalog, CatalogTool, Resolution};
 use onecall_workflow::check::check;
 use onecall_workflow::derive;
 use onecall_workflow::lock::Lock;
-use onecall_workflow::name::BackendName;
+use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::{Plan, Unbound, UnboundReason, bind};
@@ -22,6 +23,7 @@ use onecall_workflow::step::Action;
 use onecall_workflow::stored;
 use onecall_workflow::workflow::{Output, Workflow};
 use serde_json::{Map, Value, json};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -51,6 +53,16 @@ pub struct PublishedTool {
     pub target: Target,
 }
 
+impl PublishedTool {
+    /// Nobody need be awaited before it is called.
+    pub(crate) fn is_ready(&self) -> bool {
+        match &self.target {
+            Target::Workflow(workflow) => workflow.ready_plan().is_some(),
+            Target::Backend { .. } => true,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Target {
     Workflow(Arc<PublishedWorkflow>),
@@ -67,9 +79,16 @@ pub struct PublishedWorkflow {
     pub parameters: Parameters,
     /// Absent while a backend it needs has not told its tools yet.
     pub plan: Option<BoundPlan>,
+    /// Who must tell its tools before it is called.
+    pub(crate) awaits: Awaited,
 }
 
 impl PublishedWorkflow {
+    /// Its plan, where nobody need be awaited first.
+    pub(crate) fn ready_plan(&self) -> Option<&BoundPlan> {
+        self.plan.as_ref().filter(|_| self.awaits.is_empty())
+    }
+
     pub fn declares_output(&self) -> bool {
         matches!(self.workflow.output, Output::Properties(_))
     }
@@ -94,6 +113,8 @@ pub struct Withheld {
     pub help: Vec<String>,
     /// What a call of it fails with.
     pub code: Code,
+    /// Who must tell its tools before it is certain, where it does not fit a kept list alone.
+    pub(crate) awaits: Awaited,
 }
 
 /// Why a workflow cannot be offered.
@@ -187,10 +208,8 @@ pub(crate) fn publish(
         names: terms.names.clone(),
         ..Published::default()
     };
-    let taken: BTreeSet<&str> = offered(catalog, terms.expose)
-        .filter_map(|tool| tool.name.as_ref())
-        .map(onecall_workflow::name::ToolName::as_str)
-        .collect();
+    let taken = taken(catalog, terms.expose);
+    let live = OnceCell::new();
     for workflow in workflows {
         let of = |version| publish_workflow(version, catalog, &taken, terms);
         let unfit = match of(workflow) {
@@ -203,6 +222,10 @@ pub(crate) fn publish(
                 reason: unfit.reason,
                 help: unfit.help,
                 code: unfit.code,
+                awaits: {
+                    let live = live.get_or_init(|| catalog.live());
+                    doubt(workflow, catalog, live, terms)
+                },
             },
         };
         match terms.fitted.of(workflow).map(of) {
@@ -226,6 +249,22 @@ pub(crate) fn publish(
         })
         .collect();
     published
+}
+
+/// The names that backend tools are listed under.
+fn taken(catalog: &Catalog, expose: Expose) -> BTreeSet<&str> {
+    let names = offered(catalog, expose).filter_map(|tool| tool.name.as_ref());
+    names.map(ToolName::as_str).collect()
+}
+
+/// Who must tell its tools before it is certain that this workflow does not fit: nobody, where the live lists say so.
+fn doubt(workflow: &Arc<Workflow>, catalog: &Catalog, live: &Catalog, terms: Terms<'_>) -> Awaited {
+    if publish_workflow(workflow, live, &taken(live, terms.expose), terms).is_err() {
+        return Awaited::default();
+    }
+    let mut awaits = Awaited::not_live_to(workflow, catalog);
+    awaits.add_holders(&terms.names.spelled(workflow.name.as_str()), catalog);
+    awaits
 }
 
 fn of_backend(tool: &CatalogTool, definition: Tool) -> PublishedTool {
@@ -291,6 +330,11 @@ fn publish_workflow(
         workflow: Arc::clone(workflow),
         parameters,
         plan,
+        awaits: match terms.lock {
+            // What was kept shows nothing of what the tools are now.
+            Some(_) => Awaited::not_live_to(workflow, catalog),
+            None => Awaited::unknown_to(workflow, catalog),
+        },
     };
     let definition = definition(&resolved, &name, catalog)?;
     Ok(PublishedTool {

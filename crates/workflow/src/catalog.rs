@@ -74,22 +74,32 @@ pub enum Resolution<'a> {
 }
 
 impl Catalog {
+    /// The same where lists that were kept are not known.
+    #[must_use]
+    pub fn live(&self) -> Self {
+        let is_live = |backend| self.backends.get(backend) == Some(&Knowledge::Live);
+        let tools = self.tools.iter().filter(|tool| is_live(&tool.backend));
+        let backends = self.backends.keys().map(|backend| {
+            let knowledge = if is_live(backend) {
+                Knowledge::Live
+            } else {
+                Knowledge::Unknown
+            };
+            (backend.clone(), knowledge)
+        });
+        Self {
+            tools: tools.cloned().collect(),
+            backends: backends.collect(),
+            prefixes: self.prefixes.clone(),
+        }
+    }
+
     /// Exact published name first, then `backend.original_name`; hidden tools too.
     pub fn resolve(&self, reference: &str) -> Resolution<'_> {
         if let Some(tool) = self.by_name(reference) {
             return Resolution::Found(tool);
         }
-        // Backend names may hold dots: the longest configured name that fits wins.
-        let named = self
-            .backends
-            .iter()
-            .filter(|(backend, _)| {
-                reference
-                    .strip_prefix(backend.as_str())
-                    .is_some_and(|rest| rest.len() > 1 && rest.starts_with('.'))
-            })
-            .max_by_key(|(backend, _)| backend.as_str().len());
-        if let Some((backend, knowledge)) = named {
+        if let Some((backend, knowledge)) = self.named(reference) {
             let original = &reference[backend.as_str().len() + 1..];
             if let Some(tool) = self.by_original(backend, original) {
                 return Resolution::Found(tool);
@@ -108,18 +118,36 @@ impl Catalog {
         Resolution::Absent
     }
 
-    /// The backends that have not told their tools and may have this one.
+    /// The backend that a reference `backend.original_name` names. Backend names may hold dots: the longest configured
+    /// name that fits wins.
+    fn named(&self, reference: &str) -> Option<(&BackendName, Knowledge)> {
+        let is_named = |backend: &BackendName| {
+            let rest = reference.strip_prefix(backend.as_str());
+            rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('.'))
+        };
+        let named = self
+            .backends
+            .iter()
+            .filter(|(backend, _)| is_named(backend));
+        let longest = named.max_by_key(|(backend, _)| backend.as_str().len());
+        longest.map(|(backend, knowledge)| (backend, *knowledge))
+    }
+
+    /// The backends that have not told their tools and may have this one: the one it names, or all whose tools can have
+    /// this name.
     pub fn awaited(&self, reference: &str) -> Vec<&BackendName> {
         let Resolution::NotYetKnown = self.resolve(reference) else {
             return Vec::new();
         };
+        if let Some((backend, _)) = self.named(reference) {
+            return vec![backend];
+        }
         let silent = self.backends.iter();
         let silent = silent.filter(|(_, knowledge)| **knowledge != Knowledge::Live);
-        let names = silent.map(|(backend, _)| backend).filter(|backend| {
-            let rest = reference.strip_prefix(backend.as_str());
-            rest.is_some_and(|rest| rest.starts_with('.')) || self.may_be_of(backend, reference)
-        });
-        names.collect()
+        let names = silent.map(|(backend, _)| backend);
+        names
+            .filter(|backend| self.may_be_of(backend, reference))
+            .collect()
     }
 
     /// The backend that has not told its tools and whose own name or prefix this reference begins with.

@@ -3,6 +3,7 @@
 
 mod codes;
 mod commands;
+mod doubted;
 mod labels;
 mod leave;
 mod limits;

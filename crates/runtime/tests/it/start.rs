@@ -1,12 +1,11 @@
 //! Starting with backends that are slow, dead or known from before: nothing waits for them, nothing is unfit for them.
 
-use crate::world::{LEASE, PATIENCE, PREFIX, demo, options, server, sum_config};
+use crate::world::{LEASE, PATIENCE, PREFIX, demo, kept, options, server, sum_config};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::now;
 use onecall_runtime::publish::Target;
 use onecall_runtime::runtime::Runtime;
-use onecall_workflow::stored::hash_text;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,19 +21,6 @@ async fn on(store: &MemoryStore, text: &str) -> Runtime {
     let mut options = options(server(text), journal);
     options.first_list_wait = Duration::from_millis(300);
     Runtime::start(options).await.unwrap()
-}
-
-/// Waits until the list of the backend is kept.
-async fn kept(runtime: &Runtime, url: &str) {
-    let origin = url.trim_end_matches("/mcp");
-    let hash = hash_text(&format!("http {url}"));
-    let key = format!("catalog/math/http {origin} #{hash}");
-    let is_kept = async {
-        while runtime.journal().kept(&key).await.unwrap().is_none() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, is_kept).await.unwrap();
 }
 
 fn is_bound(runtime: &Runtime) -> Option<bool> {

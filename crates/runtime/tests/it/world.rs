@@ -8,6 +8,8 @@ use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
 use onecall_source::SourceMap;
 use onecall_workflow::policy::Durability;
+use onecall_workflow::stored::hash_text;
+use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +93,27 @@ compositeTools:
     arguments: {{ a: "{{{{ .params.n }}}}", b: 1 }}
 "#
     )
+}
+
+/// The name that the list of the backend `math` is kept under.
+pub(crate) fn kept_as(url: &str) -> String {
+    let origin = url.trim_end_matches("/mcp");
+    let hash = hash_text(&format!("http {url}"));
+    format!("catalog/math/http {origin} #{hash}")
+}
+
+/// Waits until the list of the backend `math` is kept.
+pub(crate) async fn kept(runtime: &Runtime, url: &str) -> Value {
+    let key = kept_as(url);
+    let is_kept = async {
+        loop {
+            if let Some(list) = runtime.journal().kept(&key).await.unwrap() {
+                return list;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_kept).await.unwrap()
 }
 
 /// A workflow that waits for a person.

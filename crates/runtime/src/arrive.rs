@@ -75,7 +75,13 @@ impl Awaited {
 
     fn add(&mut self, reference: &str, catalog: &Catalog) {
         let candidates = catalog.awaited(reference);
-        self.possible.extend(candidates.into_iter().cloned());
+        let is_sole = candidates.len() == 1 && catalog.silent_owner(reference).is_some();
+        let to = if is_sole {
+            &mut self.needed
+        } else {
+            &mut self.possible
+        };
+        to.extend(candidates.into_iter().cloned());
     }
 
     /// How long a call waits for them. Where nobody knows who has the tool it may not be there at all, and the moment

@@ -9,7 +9,8 @@ use onecall_runtime::runtime::Runtime;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 
 /// A workflow over `add` of a demo at this URL.
 fn sum(url: &str) -> String {
@@ -224,6 +225,53 @@ async fn a_silent_backend_delays_neither_the_start_nor_the_others() {
         began.elapsed()
     );
     runtime.shutdown(Duration::ZERO).await;
+}
+
+/// Passes connections on to this server once it is opened.
+async fn gate(url: &str, opened: Arc<Semaphore>) -> String {
+    let to = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let to = to.to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (to, opened) = (to.clone(), Arc::clone(&opened));
+            tokio::spawn(async move {
+                let _open = opened.acquire().await.unwrap();
+                let mut server = TcpStream::connect(to).await.unwrap();
+                tokio::io::copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_call_waits_for_the_backend_that_it_names() {
+    let (url, _stop) = demo().await;
+    for name in ["math_add", "sum", "add"] {
+        let store = MemoryStore::new(Retention::default());
+        let opened = Arc::new(Semaphore::new(0));
+        let runtime = on(&store, &sum(&gate(&url, Arc::clone(&opened)).await)).await;
+        let arguments = json!({ "a": 1, "b": 1, "n": 1 });
+        let call = tokio::spawn({
+            let runtime = runtime.clone();
+            async move { runtime.call(Request::new(name, arguments)).await }
+        });
+        // The moment that lists wait is over.
+        assert!(runtime.settled().await.find("math_add").is_none());
+        runtime.settled().await;
+        assert_eq!(call.is_finished(), name == "add", "{name}");
+        opened.add_permits(Semaphore::MAX_PERMITS);
+        match call.await.unwrap() {
+            Reply::Passed(_) => assert_eq!(name, "math_add"),
+            Reply::Started(_) => assert_eq!(name, "sum"),
+            // No backend is named: it need not be there at all.
+            Reply::UnknownTool => assert_eq!(name, "add"),
+            other => panic!("{name}: {other:?}"),
+        }
+        runtime.shutdown(Duration::ZERO).await;
+    }
 }
 
 #[tokio::test]

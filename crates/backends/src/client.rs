@@ -148,8 +148,8 @@ impl Client {
     ) -> Result<Self, ConnectError> {
         let (wire, agreement) = match &target.options.transport {
             TransportOptions::Stdio(stdio) => {
-                let (grace, children) = (target.options.grace, &target.children);
-                let spawn = || Process::spawn(stdio, grace, children, &target.words);
+                let (options, children) = (&target.options, &target.children);
+                let spawn = || Process::spawn(options, stdio, children, &target.words);
                 let (process, agreement) = open_child(spawn, &opening, era).await?;
                 (Wire::Child(process), agreement)
             }

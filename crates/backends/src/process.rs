@@ -15,9 +15,10 @@ use tokio_util::task::TaskTracker;
 use crate::error::{ConnectError, seconds};
 use crate::limits::{EXIT_STATUS_WAIT, TERMINATE_GRACE};
 use crate::link::{Ending, Link};
-use crate::options::StdioOptions;
+use crate::options::{BackendOptions, StdioOptions};
 use crate::pace::Pace;
 use crate::stderr::{LastWords, StderrRing, said, wrote};
+use onecall_workflow::name::BackendName;
 
 /// A running child. Dropping it ends the child politely, in the background.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(crate) struct Process {
 impl Process {
     /// Starts a child. `children` has a task for it until it is gone, whoever drops what; `words` has what it says.
     pub(crate) fn spawn(
+        backend: &BackendOptions,
         options: &StdioOptions,
-        grace: Duration,
         children: &TaskTracker,
         words: &LastWords,
     ) -> Result<Self, ConnectError> {
@@ -58,8 +59,8 @@ impl Process {
             ring,
             stop: stop.clone(),
             ended: ended.clone().drop_guard(),
-            grace,
-            command: options.command.clone(),
+            grace: backend.grace,
+            backend: backend.name.clone(),
         };
         children.spawn(async move {
             let draining = tokio::spawn(drain(stderr, Arc::clone(&watch.ring)));
@@ -135,8 +136,7 @@ struct Watch {
     stop: CancellationToken,
     ended: DropGuard,
     grace: Duration,
-    /// What was started.
-    command: String,
+    backend: BackendName,
 }
 
 impl Watch {
@@ -169,8 +169,8 @@ impl Watch {
                 .await
                 .is_err()
             {
-                let (command, grace) = (&self.command, seconds(self.grace));
-                tracing::warn!(command, grace, "a backend had to be killed");
+                let grace = seconds(self.grace);
+                tracing::warn!(backend = %self.backend, grace, "a backend had to be killed");
             }
         }
         // What a launcher left behind goes too.

@@ -24,6 +24,7 @@ pub mod preview;
 pub mod publish;
 pub mod questions;
 pub mod raw;
+mod remarks;
 pub mod retry;
 pub mod rounds;
 pub mod runs;

@@ -11,6 +11,7 @@ use crate::log::Ends;
 use crate::offers::Noticed;
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
+use crate::remarks::Remarks;
 use crate::runs::LiveRuns;
 use crate::tend;
 use crate::unstored::Unstored;
@@ -130,6 +131,7 @@ struct Publishing {
     /// What the published was made from.
     origin: Option<Origin>,
     fitted: Fitted,
+    remarks: Remarks,
 }
 
 /// All that the published depends on. Parts are replaced, never changed.
@@ -293,6 +295,13 @@ impl Runtime {
         (lock, missing)
     }
 
+    /// Tells what is odd about what is published, whoever is still silent.
+    pub(crate) fn remark(&self) {
+        let publishing = self.inner.publishing.lock();
+        let mut publishing = publishing.unwrap_or_else(PoisonError::into_inner);
+        publishing.remarks.settled();
+    }
+
     /// Publishes what the files and the backends say now, unless that is what is published.
     pub(crate) fn republish(&self) {
         let mut publishing = self
@@ -313,8 +322,9 @@ impl Runtime {
             names: &content.names,
             fitted: &publishing.fitted,
         };
-        let catalog = merged(&origin.lists, &content.catalog_options);
+        let (catalog, notices) = onecall_backends::merge(&origin.lists, &content.catalog_options);
         let mut fresh = publish(&content.workflows, &catalog, terms);
+        publishing.remarks.made(notices, &catalog);
         fresh.backends = Some(content.backends.clone());
         publishing.fitted.learn(&content.workflows, &fresh);
         self.inner.published.send_replace(Arc::new(fresh));
@@ -444,14 +454,6 @@ impl Runtime {
 fn catalog(content: &Content) -> Catalog {
     let lists = content.backends.listed(&content.kept);
     onecall_backends::merge(&lists, &content.catalog_options).0
-}
-
-fn merged(lists: &[Listed], options: &CatalogOptions) -> Catalog {
-    let (catalog, notices) = onecall_backends::merge(lists, options);
-    for notice in notices.iter().filter(|notice| !notice.is_remarked()) {
-        tracing::warn!("{notice}");
-    }
-    catalog
 }
 
 fn limits_of_runs(stated: &settings::Limits) -> Limits {

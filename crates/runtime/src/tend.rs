@@ -31,6 +31,7 @@ pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     // Nobody has called yet, so whatever lives was taken over.
     let _ = runtime.inner.taken_up.set(runtime.inner.runs.ids());
     follow_backends(runtime);
+    remark_later(runtime);
     let tended = runtime.clone();
     tokio::spawn(async move {
         let mut maintained = tokio::time::Instant::now();
@@ -82,6 +83,17 @@ fn follow_backends(runtime: &Runtime) {
             stored
                 .update(&*runtime.inner.journal, &content, &live)
                 .await;
+        }
+    });
+}
+
+/// Tells what is odd about the tools once the backends have had the moment that lists wait.
+fn remark_later(runtime: &Runtime) {
+    let runtime = runtime.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = runtime.inner.leaving.cancelled() => {}
+            () = tokio::time::sleep(runtime.inner.first_list_wait) => runtime.remark(),
         }
     });
 }

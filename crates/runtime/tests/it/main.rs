@@ -10,6 +10,7 @@ mod limits;
 mod names;
 mod offers;
 mod refused;
+mod remarks;
 mod rules;
 mod secrets;
 mod start;

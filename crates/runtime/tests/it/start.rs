@@ -1,6 +1,6 @@
 //! Starting with backends that are slow, dead or known from before: nothing waits for them, nothing is unfit for them.
 
-use crate::world::{LEASE, PATIENCE, PREFIX, demo, kept, options, server, sum_config};
+use crate::world::{LEASE, PATIENCE, PREFIX, demo, gate, kept, options, server, sum_config};
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::now;
@@ -9,7 +9,7 @@ use onecall_runtime::runtime::Runtime;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// A workflow over `add` of a demo at this URL.
@@ -225,25 +225,6 @@ async fn a_silent_backend_delays_neither_the_start_nor_the_others() {
         began.elapsed()
     );
     runtime.shutdown(Duration::ZERO).await;
-}
-
-/// Passes connections on to this server once it is opened.
-async fn gate(url: &str, opened: Arc<Semaphore>) -> String {
-    let to = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let to = to.to_owned();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let (to, opened) = (to.clone(), Arc::clone(&opened));
-            tokio::spawn(async move {
-                let _open = opened.acquire().await.unwrap();
-                let mut server = TcpStream::connect(to).await.unwrap();
-                tokio::io::copy_bidirectional(&mut client, &mut server).await
-            });
-        }
-    });
-    url
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
@@ -39,6 +40,25 @@ pub(crate) async fn demo() -> (String, DropGuard) {
     ));
     let url = format!("http://{}/mcp", told.await.unwrap());
     (url, stop.drop_guard())
+}
+
+/// Passes connections on to this server once it is opened.
+pub(crate) async fn gate(url: &str, opened: Arc<Semaphore>) -> String {
+    let to = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let to = to.to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (to, opened) = (to.clone(), Arc::clone(&opened));
+            tokio::spawn(async move {
+                let _open = opened.acquire().await.unwrap();
+                let mut server = TcpStream::connect(to).await.unwrap();
+                tokio::io::copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    });
+    url
 }
 
 /// The one server that a configuration text describes.

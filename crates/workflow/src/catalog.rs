@@ -180,8 +180,22 @@ impl Catalog {
             .find(|tool| &tool.backend == backend && tool.original == original)
     }
 
-    /// The tool that was most likely meant, written as its reference was: `backend.tool`, or as tools are listed.
+    /// The backend that a reference `backend.original_name` names, and its own names of its tools.
+    pub(crate) fn tools_of_named(&self, reference: &str) -> Option<(&BackendName, Vec<&str>)> {
+        let (backend, _) = self.named(reference)?;
+        let own = self.tools.iter().filter(|tool| tool.backend == *backend);
+        Some((backend, own.map(|tool| tool.original.as_str()).collect()))
+    }
+
+    /// The tool that was most likely meant, written as its reference was: `backend.tool`, or as tools are listed. Where
+    /// a backend is named that is there, its own tools come first.
     pub fn nearest(&self, reference: &str) -> Option<String> {
+        if let Some((backend, own)) = self.tools_of_named(reference) {
+            let original = &reference[backend.as_str().len() + 1..];
+            if let Some(near) = suggest(original, own) {
+                return Some(format!("{backend}.{near}"));
+            }
+        }
         let is_dotted = reference.contains('.');
         let all = self.spellings();
         let alike = all.iter().filter(|own| own.contains('.') == is_dotted);

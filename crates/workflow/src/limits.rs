@@ -6,6 +6,8 @@ pub const STEPS_MAX: usize = 1_000;
 pub const OUTPUT_DEPTH_MAX: usize = 10;
 /// Labels on one diagnostic about many places.
 pub(crate) const LABELS_MAX: usize = 8;
+/// Tools of a backend that are named where it lacks the one that is called.
+pub(crate) const TOOLS_SHOWN_MAX: usize = 8;
 /// Reasons that are told why a schema is none.
 pub(crate) const SCHEMA_FAULTS_MAX: usize = 20;
 /// Rounds of following `$ref` and combinators when a schema is asked about one property.

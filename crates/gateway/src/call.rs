@@ -179,6 +179,8 @@ async fn answered(
             Ok(_) => {}
             // It is stored, and whoever drives the run takes it up.
             Err(AnswerError::Slow) => is_slow = true,
+            // The call that asked was lost with its process: what is told of the held run says more.
+            Err(AnswerError::NotAsked { .. }) if is_held(shared, &run).await => {}
             Err(error) => return Err(ask::refused(&error)),
         }
     }
@@ -188,6 +190,11 @@ async fn answered(
         return goes_on(shared, &follower, caller, terms).await;
     }
     follow(shared, follower, caller, terms).await
+}
+
+async fn is_held(shared: &Shared, run: &RunId) -> bool {
+    let standing = shared.runtime.standing(run).await;
+    standing.is_ok_and(|standing| !standing.held.is_empty())
 }
 
 /// Nobody reads this: the client has cancelled the request, or has gone.

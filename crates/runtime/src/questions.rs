@@ -59,8 +59,8 @@ pub enum Answered {
 pub enum AnswerError {
     #[error(transparent)]
     Look(#[from] LookError),
-    #[error("step `{step}` does not ask anything now")]
-    NotAsked { step: String },
+    #[error("step `{step}` of run `{run}` does not ask anything now")]
+    NotAsked { run: RunId, step: String },
     #[error("step `{step}` was answered otherwise")]
     Otherwise { step: String },
     #[error("the answer is stored; its run has not taken it up yet")]
@@ -218,6 +218,7 @@ impl Runtime {
         let (stored, state) = self.stored(run).await?;
         let index = state.plan.workflow.step_index(&given.step);
         let not_asked = || AnswerError::NotAsked {
+            run: run.clone(),
             step: given.step.clone(),
         };
         let step = index

@@ -4,7 +4,7 @@
 use crate::client::{Answer, Http};
 use crate::world::World;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::Phase;
+use onecall_engine::journal::{Filter, Phase};
 use onecall_journal::MemoryStore;
 use serde_json::{Value, json};
 
@@ -51,6 +51,28 @@ async fn a_question_inside_a_step_outlives_the_process_and_reaches_the_tool() {
     );
     let result = client.modern_result("tools/call", given).await;
     assert_eq!(result["structuredContent"]["content"]["answer"], "this");
+    second.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_to_a_call_that_was_lost_is_told_what_became_of_its_run() {
+    let store = MemoryStore::default();
+    let first = World::start_on(&store).await;
+    let mut client = Http::new(first.address);
+    let call = asks("interview", &json!({}));
+    let asked = client.modern_result("tools/call", call.clone()).await;
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    first.end().await;
+    let second = World::start_on(&store).await;
+    second.newest_comes_to("interview", Phase::Held).await;
+    let runs = second.runtime.journal().list(Filter::default()).await;
+    let run = runs.unwrap()[0].id.clone();
+    let mut client = Http::new(second.address);
+    let given = answered(call, &asked, "who", &json!({ "name": "Ada" }));
+    let result = client.modern_result("tools/call", given).await;
+    let failure = &result["_meta"]["dev.onecall/error"];
+    assert_eq!(failure["code"], "unknown_outcome.held", "{result}");
+    assert_eq!(failure["run_id"], run.as_str(), "{result}");
     second.end().await;
 }
 

@@ -64,10 +64,10 @@ pub struct Reference {
 pub enum Target {
     /// A parameter; no segments is the whole input.
     Input { segments: Vec<String> },
-    /// A step. `facet` is what of it is read (`output`, `status`, …), `None` the whole view.
+    /// A step, and what of it is read; `None` is the whole view.
     Step {
         name: String,
-        facet: Option<String>,
+        part: Option<Part>,
         segments: Vec<String>,
     },
     /// All steps at once, or a step whose name is computed.
@@ -82,6 +82,17 @@ pub enum Target {
     UnknownField { root: &'static str, name: String },
     /// A root that always exists and needs no check.
     Ambient,
+}
+
+/// The part of a step that a read names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Known(Facet),
+    /// None of those that steps have in the language of the read.
+    Unknown {
+        name: String,
+        known: &'static [Facet],
+    },
 }
 
 impl Expression {

@@ -262,16 +262,13 @@ fn inferred<'a>(
     let Program::Path(path) = &expression.program else {
         return None;
     };
-    let (Root::Step { name, .. }, OutputKind::Any) = (&path.root, property.kind) else {
+    let (Root::Step { name, facet }, OutputKind::Any) = (&path.root, property.kind) else {
         return None;
     };
-    let Target::Step {
-        facet, segments, ..
-    } = path.target()
-    else {
+    let Target::Step { segments, .. } = path.target() else {
         return None;
     };
-    if facet.as_deref() != Some(Facet::Output.as_str()) || segments.len() != path.segments.len() {
+    if *facet != Facet::Output || segments.len() != path.segments.len() {
         return None;
     }
     let root = known(name)?;

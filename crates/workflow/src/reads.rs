@@ -1,7 +1,7 @@
 //! Everything the expressions of a workflow read, with who reads it and where: the one list behind edges,
 //! reference checks, the default rule and the output-field check.
 
-use crate::expression::{Expression, Facet, Reference, Target, ValueTemplate};
+use crate::expression::{Expression, Facet, Part, Reference, Target, ValueTemplate};
 use crate::step::{Action, Step};
 use crate::workflow::{Output, OutputProperty, OutputSource, Unset};
 
@@ -41,7 +41,7 @@ impl Read<'_> {
     pub(crate) fn part_of_step(&self) -> Option<StepPart<'_>> {
         let Target::Step {
             name,
-            facet: Some(facet),
+            part: Some(Part::Known(facet)),
             segments,
         } = &self.reference.target
         else {
@@ -49,7 +49,7 @@ impl Read<'_> {
         };
         Some(StepPart {
             step: name,
-            facet: Facet::parse(facet)?,
+            facet: *facet,
             segments,
         })
     }

@@ -6,6 +6,9 @@ use serde_json::Value;
 /// The names that a path can start from; a loop's item must have another.
 pub(super) const ROOTS: [&str; 6] = ["inputs", "steps", "results", "run", "index", "loop"];
 
+/// The part of a step that mcptest reads: what its output lacks is read of the tool result.
+pub(super) const OUTPUT_OR_RESULT: &str = "output_or_result";
+
 /// The path a text is, if it is one. `item` is the name of the loop's item, inside of a loop.
 pub(super) fn parse(text: &str, item: Option<&str>) -> Option<Path> {
     let (text, default) = match text.split_once("??") {
@@ -37,7 +40,7 @@ fn rooted(segments: Vec<Segment>, item: Option<&str>) -> Option<(Root, Vec<Segme
             let (step, part) = (key()?, key()?);
             match Facet::parse(&part) {
                 Some(facet) => Root::Step { name: step, facet },
-                None if part == "result" => Root::Result { step },
+                None if part == OUTPUT_OR_RESULT => Root::Result { step },
                 None => return None,
             }
         }

@@ -154,6 +154,10 @@ fn paths_and_programs_of_arguments() {
             "${{ .results.other.result.isError }}",
             "path steps.other.result.isError",
         ),
+        (
+            "${{ .results.other.output_or_result.isError }}",
+            "path steps.other.output_or_result.isError",
+        ),
         ("${{ .run.id }}", "path run.id"),
         ("${{ .inputs.a-b }}", "path input.a-b"),
         ("${{ .inputs.a - 1 }}", "jq \".inputs.a - 1\""),

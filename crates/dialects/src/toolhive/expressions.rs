@@ -94,7 +94,7 @@ fn path_of(root: &str, names: &[&str]) -> Option<Path> {
     let (root, rest) = match (root, names) {
         ("params", rest) => (Root::Input, rest),
         ("steps", [name, facet, rest @ ..]) => {
-            let (name, facet) = ((*name).to_owned(), Facet::parse(facet)?);
+            let (name, facet) = ((*name).to_owned(), Facet::in_templates(facet)?);
             (Root::Step { name, facet }, rest)
         }
         ("forEach", ["index"]) => (Root::ItemIndex, &[][..]),

@@ -31,7 +31,8 @@ fn lack<'a>(step: &Step, read: &'a Read<'a>) -> Option<Lack<'a>> {
         return None;
     }
     let field = match part.facet {
-        Facet::Status | Facet::Error | Facet::Failure => return None,
+        // A tool that answered with an error has a result too, so that a reader need not want the default.
+        Facet::Status | Facet::Error | Facet::Failure | Facet::Result => return None,
         Facet::Content | Facet::Structured | Facet::Json => None,
         Facet::Output => part.segments.first().map(String::as_str),
     };

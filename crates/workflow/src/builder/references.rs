@@ -1,7 +1,7 @@
 //! What expressions read must exist: steps and their parts, parameters, loop items, roots.
 
 use super::Builder;
-use crate::expression::{Facet, RunField, Target};
+use crate::expression::{Facet, Part, RunField, Target};
 use crate::reads::Read;
 use onecall_source::{Diagnostic, Diagnostics, Place, codes, suggest};
 use serde_json::Value;
@@ -9,13 +9,16 @@ use serde_json::Value;
 pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Diagnostics) {
     for read in reads {
         match &read.reference.target {
-            Target::Step { name, facet, .. } => {
+            Target::Step { name, part, .. } => {
                 if !builder.steps.iter().any(|step| step.name == name.as_str()) {
                     diagnostics.push(unknown_step(builder, read, name));
-                } else if let Some(facet) = facet
-                    && Facet::parse(facet).is_none()
-                {
-                    diagnostics.push(unknown_part(builder, read, name, facet));
+                } else if let Some(Part::Unknown { name: part, known }) = part {
+                    let unknown = UnknownPart {
+                        step: name,
+                        part,
+                        known,
+                    };
+                    diagnostics.push(unknown_part(builder, read, unknown));
                 }
             }
             Target::Input { segments } => {
@@ -59,18 +62,25 @@ fn unknown_step(builder: &Builder, read: &Read<'_>, name: &str) -> Diagnostic {
     }
 }
 
-fn unknown_part(builder: &Builder, read: &Read<'_>, name: &str, facet: &str) -> Diagnostic {
-    let known = Facet::ALL.iter().map(|facet| facet.as_str());
+#[derive(Clone, Copy)]
+struct UnknownPart<'a> {
+    step: &'a str,
+    part: &'a str,
+    known: &'static [Facet],
+}
+
+fn unknown_part(builder: &Builder, read: &Read<'_>, unknown: UnknownPart<'_>) -> Diagnostic {
+    let UnknownPart { step, part, known } = unknown;
     let message = format!(
-        "{} reads `{facet}` of step `{name}`, but a step has no such part",
+        "{} reads `{part}` of step `{step}`, but a step has no such part",
         read.reader_name()
     );
     let diagnostic = Diagnostic::error(codes::UNKNOWN_STEP_PART, message)
-        .label(&read.reference.place, format!("no part named `{facet}`"));
-    match suggest(facet, known) {
+        .label(&read.reference.place, format!("no part named `{part}`"));
+    match suggest(part, known.iter().map(|facet| facet.as_str())) {
         Some(near) => diagnostic.help(format!("a part named `{near}` exists")),
         None => diagnostic.help(format!(
-            "for a field of its output write `.steps.{name}{}.{facet}`",
+            "for a field of its output write `.steps.{step}{}.{part}`",
             builder.rules.words.output
         )),
     }

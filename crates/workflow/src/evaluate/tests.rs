@@ -147,8 +147,50 @@ fn every_facet_of_a_step_can_be_read() {
     );
     assert_eq!(found(&step(Facet::Error, &[]), &scope), Some(json!("late")));
     assert_eq!(found(&step(Facet::Failure, &[]), &scope), None);
+    let blocks = &step(Facet::Result, &["content", "0", "type"]);
+    assert_eq!(found(blocks, &scope), Some(json!("text")));
     let run = path(Root::Run(RunField::DurationMs), &[]);
     assert_eq!(found(&run, &scope), Some(json!(1_500)));
+}
+
+/// What the output has under a name of the result stands in the way of `Root::Result` alone.
+#[test]
+fn the_result_is_read_as_it_came() {
+    let mut scope = Still::with_input(json!({}));
+    let result = json!({
+        "content": [{"type": "odd", "v": 1}],
+        "structuredContent": {"vend": "inner", "content": "text of file"},
+        "vend": 1,
+    });
+    scope.results = json!({"fetch": result});
+    assert_eq!(found(&step(Facet::Result, &[]), &scope), Some(result));
+    let vend = step(Facet::Result, &["vend"]);
+    assert_eq!(found(&vend, &scope), Some(json!(1)));
+    let odd = step(Facet::Result, &["content", "0", "v"]);
+    assert_eq!(found(&odd, &scope), Some(json!(1)));
+    let either = |segments: &[&str]| {
+        let step = "fetch".to_owned();
+        path(Root::Result { step }, segments)
+    };
+    assert_eq!(found(&either(&["vend"]), &scope), Some(json!("inner")));
+    let beside = either(&["structuredContent", "vend"]);
+    assert_eq!(found(&beside, &scope), Some(json!("inner")));
+}
+
+/// Plans that were stored before the result could be read by itself mean what they meant.
+#[test]
+fn stored_paths_keep_their_meaning() {
+    let stored = |root: Value| serde_json::from_value::<Root>(root).unwrap();
+    let step = "a".to_owned();
+    assert_eq!(
+        stored(json!({"result": {"step": "a"}})),
+        Root::Result { step }
+    );
+    let (name, facet) = ("a".to_owned(), Facet::Result);
+    assert_eq!(
+        stored(json!({"step": {"name": "a", "facet": "result"}})),
+        Root::Step { name, facet }
+    );
 }
 
 #[test]

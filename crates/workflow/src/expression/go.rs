@@ -1,7 +1,7 @@
 //! Go templates as expressions: parsed when made, stored as their text, rendered over a `Scope`.
 //! The context of a template is built lazily: nothing of the run is copied.
 
-use super::{Expression, Facet, Reference, RunField, Target, run_field_target};
+use super::{Expression, Facet, Part, Reference, RunField, Target, run_field_target};
 use crate::limits::Bounds;
 use crate::scope::{ItemView, Scope, StepView};
 use gotemplate::{Key, Node, Object, Read, Template};
@@ -198,9 +198,19 @@ fn step_target(read: &Read, rest: Vec<String>) -> Option<Target> {
     };
     Some(Target::Step {
         name,
-        facet: rest.next(),
+        part: rest.next().map(part),
         segments: rest.collect(),
     })
+}
+
+fn part(name: String) -> Part {
+    match Facet::in_templates(&name) {
+        Some(facet) => Part::Known(facet),
+        None => Part::Unknown {
+            name,
+            known: &Facet::IN_TEMPLATES,
+        },
+    }
 }
 
 static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
@@ -299,6 +309,7 @@ impl<'a> StepObject<'a> {
             Facet::Status => Some(Node::Str(self.view.status)),
             Facet::Error => self.view.error.map(Node::Str),
             Facet::Failure => self.view.failure.map(Node::Json),
+            Facet::Result => None,
             Facet::Structured => self.view.result?.get("structuredContent").map(Node::Json),
             Facet::Content => {
                 let map = || Value::Object(content_map(self.blocks()));
@@ -314,12 +325,12 @@ impl<'a> StepObject<'a> {
 
 impl Object for StepObject<'_> {
     fn get(&self, key: &str) -> Option<Node<'_>> {
-        self.facet(Facet::parse(key)?)
+        self.facet(Facet::in_templates(key)?)
     }
 
     fn keys(&self) -> Vec<Cow<'_, str>> {
         let present = |facet: &Facet| self.facet(*facet).is_some();
-        Facet::ALL
+        Facet::IN_TEMPLATES
             .into_iter()
             .filter(present)
             .map(|facet| facet.as_str().into())

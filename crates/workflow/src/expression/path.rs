@@ -2,7 +2,7 @@
 //! A key that is not there is *missing*, and what is below a missing key is missing too;
 //! a field of null or of a value that has no fields is an error. A path with a default is never either.
 
-use super::Target;
+use super::{Part, Target};
 use crate::scope::Scope;
 use onecall_mcp::{content_map, sole_text};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -36,7 +36,8 @@ pub enum Root {
         name: String,
         facet: Facet,
     },
-    /// The output of a step; where it lacks the first key of the path, the tool result as it came.
+    /// The output of a step; where it lacks the first key of the path, the tool result as it came. mcptest reads
+    /// so; the result alone is `Facet::Result`.
     Result {
         step: String,
     },
@@ -58,10 +59,24 @@ pub enum Facet {
     Structured,
     Json,
     Failure,
+    /// The tool result as it came; of a step that called no tool, or got no result of one, its output.
+    Result,
 }
 
 impl Facet {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
+        Self::Output,
+        Self::Status,
+        Self::Error,
+        Self::Content,
+        Self::Structured,
+        Self::Json,
+        Self::Failure,
+        Self::Result,
+    ];
+
+    /// What templates of ToolHive files see of a step.
+    pub const IN_TEMPLATES: [Self; 7] = [
         Self::Output,
         Self::Status,
         Self::Error,
@@ -80,11 +95,20 @@ impl Facet {
             Self::Structured => "structured",
             Self::Json => "json",
             Self::Failure => "failure",
+            Self::Result => "result",
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|facet| facet.as_str() == text)
+        Self::named(&Self::ALL, text)
+    }
+
+    pub fn in_templates(text: &str) -> Option<Self> {
+        Self::named(&Self::IN_TEMPLATES, text)
+    }
+
+    fn named(known: &[Self], text: &str) -> Option<Self> {
+        known.iter().copied().find(|facet| facet.as_str() == text)
     }
 }
 
@@ -265,17 +289,17 @@ impl Path {
         match &self.root {
             Root::Input => Target::Input { segments },
             Root::Step { name, facet } => {
-                let facet = Some(facet.as_str().to_owned());
+                let part = Some(Part::Known(*facet));
                 Target::Step {
                     name: name.clone(),
-                    facet,
+                    part,
                     segments,
                 }
             }
             // A part of it may stand beside the output, so that no schema tells what it has.
             Root::Result { step } => Target::Step {
                 name: step.clone(),
-                facet: None,
+                part: None,
                 segments: Vec::new(),
             },
             Root::Item { name } => Target::Item { name: name.clone() },
@@ -319,6 +343,7 @@ pub(crate) fn step_facet<'a>(
         Facet::Status => Some(Cow::Owned(Value::from(step.status))),
         Facet::Error => step.error.map(|error| Cow::Owned(Value::from(error))),
         Facet::Failure => step.failure.map(Cow::Borrowed),
+        Facet::Result => step.result.or(step.output).map(Cow::Borrowed),
         Facet::Structured => step.result?.get("structuredContent").map(Cow::Borrowed),
         Facet::Content => Some(Cow::Owned(Value::Object(content_map(blocks(step.result?))))),
         Facet::Json => {
@@ -364,7 +389,7 @@ impl fmt::Display for Path {
         match &self.root {
             Root::Input => formatter.write_str("input")?,
             Root::Step { name, facet } => write!(formatter, "steps.{name}.{}", facet.as_str())?,
-            Root::Result { step } => write!(formatter, "steps.{step}.result")?,
+            Root::Result { step } => write!(formatter, "steps.{step}.output_or_result")?,
             Root::Item { name } => write!(formatter, "item.{name}")?,
             Root::ItemIndex => formatter.write_str("item.index")?,
             Root::Run(field) => write!(formatter, "run.{}", field.as_str())?,

@@ -84,7 +84,7 @@ fn path_text(path: &Path) -> String {
         Root::Input => ".inputs".to_owned(),
         Root::Step { name, facet } if *facet == Facet::Output => format!(".steps{}", key(name)),
         Root::Step { name, facet } => format!(".results{}.{}", key(name), facet.as_str()),
-        Root::Result { step } => format!(".results{}.result", key(step)),
+        Root::Result { step } => format!(".results{}.{}", key(step), path::OUTPUT_OR_RESULT),
         Root::Item { name } => format!(".loop{}", key(name)),
         Root::ItemIndex => ".loop.index".to_owned(),
         Root::Run(field) => format!(".run.{}", field.as_str()),

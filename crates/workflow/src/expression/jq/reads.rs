@@ -2,11 +2,11 @@
 //! of everything it may reach.
 
 use super::View;
-use crate::expression::{Target, run_field_target};
+use crate::expression::{Facet, Part, Target, run_field_target};
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Pattern, Term};
 use jaq_core::load::span;
-use jaq_core::path::Part;
+use jaq_core::path;
 use std::ops::Range;
 
 /// One read: the names that lead to it from the root, as far as they are written down.
@@ -52,12 +52,12 @@ fn run_target(names: &[&str]) -> Target {
         ["steps", name, rest @ ..] => output_target(name, rest),
         ["results", name] => Target::Step {
             name: (*name).to_owned(),
-            facet: None,
+            part: None,
             segments: Vec::new(),
         },
         ["results", name, facet, rest @ ..] => Target::Step {
             name: (*name).to_owned(),
-            facet: Some((*facet).to_owned()),
+            part: Some(part(facet)),
             segments: owned(rest),
         },
         ["run", rest @ ..] => run_field_target("run", rest.first().copied()),
@@ -83,9 +83,19 @@ fn outputs_target(root: &str, names: &[&str]) -> Target {
 fn output_target(name: &str, rest: &[&str]) -> Target {
     Target::Step {
         name: name.to_owned(),
-        facet: Some("output".to_owned()),
+        part: Some(Part::Known(Facet::Output)),
         segments: owned(rest),
     }
+}
+
+fn part(name: &str) -> Part {
+    Facet::parse(name).map_or_else(
+        || Part::Unknown {
+            name: name.to_owned(),
+            known: &Facet::ALL,
+        },
+        Part::Known,
+    )
 }
 
 fn owned(names: &[&str]) -> Vec<String> {
@@ -208,13 +218,13 @@ impl<'c> Walk<'c> {
     fn path(
         &mut self,
         from: &Term<&'c str>,
-        parts: &[(Part<Term<&'c str>>, jaq_core::path::Opt)],
+        parts: &[(path::Part<Term<&'c str>>, path::Opt)],
         input: &At,
     ) -> At {
         let mut at = self.value(from, input);
         for (part, _) in parts {
             at = match (part, at) {
-                (Part::Index(index), At::Input { path, range }) => {
+                (path::Part::Index(index), At::Input { path, range }) => {
                     if let Some(name) = self.name(index) {
                         extended(path, &range, name)
                     } else {
@@ -223,11 +233,11 @@ impl<'c> Walk<'c> {
                         At::Elsewhere
                     }
                 }
-                (Part::Index(index), At::Elsewhere) => {
+                (path::Part::Index(index), At::Elsewhere) => {
                     self.consume(index, input);
                     At::Elsewhere
                 }
-                (Part::Range(from, upto), at) => {
+                (path::Part::Range(from, upto), at) => {
                     for bound in [from, upto].into_iter().flatten() {
                         self.consume(bound, input);
                     }

@@ -3,7 +3,7 @@
 use super::{JqProgram, View};
 use crate::evaluate::FaultKind;
 use crate::evaluate::tests::Still;
-use crate::expression::{Expression, Program, Target};
+use crate::expression::{Expression, Part, Program, Target};
 use crate::limits::Bounds;
 use serde_json::{Value, json};
 
@@ -48,6 +48,11 @@ fn results() {
         (".inputs.half * 3", json!(1.5)),
         (".inputs.list | sort", json!([1, 2, 3])),
         ("[.steps.fetch.items[] | .x // 0]", json!([1, 2, 0])),
+        (".results.fetch.result | keys", json!(["structuredContent"])),
+        (
+            ".results[\"fet\" + \"ch\"].result.structuredContent.name",
+            json!("a"),
+        ),
         (
             ".steps.fetch | {name, n: (.items | length)}",
             json!({"name": "a", "n": 3}),
@@ -192,14 +197,15 @@ fn reads(code: &str) -> Vec<String> {
             Target::Input { segments } => format!("inputs.{}", segments.join(".")),
             Target::Step {
                 name,
-                facet,
+                part,
                 segments,
             } => {
-                format!(
-                    "{name}:{}:{}",
-                    facet.unwrap_or_default(),
-                    segments.join(".")
-                )
+                let part = match part {
+                    None => String::new(),
+                    Some(Part::Known(facet)) => facet.as_str().to_owned(),
+                    Some(Part::Unknown { name, .. }) => format!("no {name}"),
+                };
+                format!("{name}:{part}:{}", segments.join("."))
             }
             Target::AllSteps => "all".to_owned(),
             Target::Item { name } => format!("item {name}"),
@@ -213,7 +219,7 @@ fn reads(code: &str) -> Vec<String> {
 
 #[test]
 fn reads_are_found_without_running() {
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 20] = [
         (".steps.a.b + .inputs.c", &["a:output:b", "inputs.c"]),
         (".steps.a.items[0].x", &["a:output:items"]),
         (".steps.a.items | map(.x)", &["a:output:items"]),
@@ -226,6 +232,8 @@ fn reads_are_found_without_running() {
         (".", &["all"]),
         ("..", &["all"]),
         (".results.a.status", &["a:status:"]),
+        (".results.a.result | keys", &["a:result:"]),
+        (".results.a.rest | keys", &["a:no rest:"]),
         (".pull.number", &["named pull"]),
         (".index + 1", &["item index"]),
         ("any(.steps.a[]; .ok)", &["a:output:"]),

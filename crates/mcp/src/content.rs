@@ -9,21 +9,37 @@ pub fn content_map(content: &[Value]) -> Map<String, Value> {
     let mut map = Map::new();
     let [mut texts, mut images, mut audios, mut resources, mut links] = [0_usize; 5];
     for block in content {
-        let (key, value) = match block.get("type").and_then(Value::as_str) {
-            Some("text") => (bare_first("text", &mut texts), block.get("text")),
-            Some("image") => (numbered("image", &mut images), block.get("data")),
-            Some("audio") => (numbered("audio", &mut audios), block.get("data")),
-            Some("resource") => {
-                let inner = block.get("resource");
-                let body = inner.and_then(|inner| inner.get("text").or_else(|| inner.get("blob")));
-                (bare_first("resource", &mut resources), body)
-            }
-            Some("resource_link") => (numbered("link", &mut links), block.get("uri")),
+        let key = match block_type(block) {
+            Some("text") => bare_first("text", &mut texts),
+            Some("image") => numbered("image", &mut images),
+            Some("audio") => numbered("audio", &mut audios),
+            Some("resource") => bare_first("resource", &mut resources),
+            Some("resource_link") => numbered("link", &mut links),
             _ => continue,
         };
+        let mut keys = mapped_member(block).iter();
+        let value = keys.try_fold(block, |value, key| value.get(key));
         map.insert(key, value.cloned().unwrap_or(Value::Null));
     }
     map
+}
+
+/// The keys that lead to what the content map has of a block; none for a block of an unknown type.
+pub fn mapped_member(block: &Value) -> &'static [&'static str] {
+    match block_type(block) {
+        Some("text") => &["text"],
+        Some("image" | "audio") => &["data"],
+        Some("resource") => match block.get("resource").and_then(|own| own.get("text")) {
+            Some(_) => &["resource", "text"],
+            None => &["resource", "blob"],
+        },
+        Some("resource_link") => &["uri"],
+        _ => &[],
+    }
+}
+
+fn block_type(block: &Value) -> Option<&str> {
+    block.get("type").and_then(Value::as_str)
 }
 
 /// First without a number, then `_1`, `_2`, ….
@@ -60,7 +76,7 @@ pub fn text_of(content: &[Value]) -> String {
 }
 
 fn block_text(block: &Value) -> Option<&str> {
-    (block.get("type")?.as_str()? == "text").then(|| block.get("text")?.as_str())?
+    (block_type(block)? == "text").then(|| block.get("text")?.as_str())?
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub mod url;
 
 pub use arguments::Arguments;
 pub use call::{CallAnswer, CallOutput, CallResult, InputRequired, Says};
-pub use content::{content_map, sole_text, text_of};
+pub use content::{content_map, mapped_member, sole_text, text_of};
 pub use elicitation::{
     FormFault, Mode, QuestionShape, answer, check_form, input_request, wanted_pages,
 };

@@ -1,9 +1,12 @@
 //! `onecall call --raw`: a backend's result as received, and below it the expressions by which a step reads each leaf.
 
+#[cfg(test)]
+mod tests;
+
 use crate::exit::Exit;
 use crate::limits::{LEAVES_MAX, SHOWN_CHARS_MAX};
 use crate::print;
-use onecall_mcp::{CallOutput, CallResult, content_map, read_leniently};
+use onecall_mcp::{CallOutput, CallResult, mapped_member, read_leniently};
 use onecall_runtime::publish::Target;
 use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
@@ -11,6 +14,9 @@ use serde_json::Value;
 
 /// What stands for the step that the reader will write.
 const STEP: &str = "STEP";
+
+/// What stands for the template where ToolHive files cannot read a leaf.
+const NO_TEMPLATE: &str = "-";
 
 pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyhow::Result<Exit> {
     let published = runtime.settled_for(tool).await;
@@ -103,32 +109,57 @@ fn leaves(output: &CallOutput) -> Leaves {
     }
     match output.text_json() {
         Some(json) if structured.is_none() => {
-            walk(&Path::to_output("json"), &json, &mut leaves);
+            let is_output = json.is_object() || json.is_array();
+            let path = if is_output {
+                Path::to_output("json")
+            } else {
+                Path::beside("json", "json")
+            };
+            walk(&path, &json, &mut leaves);
         }
         Some(_) | None => {}
     }
-    for (path, value) in others(output) {
-        walk(&path, value, &mut leaves);
-    }
+    others(output, &mut leaves);
     leaves
 }
 
-/// What neither output nor content map has: content that is not mapped, and what stands beside the content. Only
-/// workflow files read it, in the result as it came.
-fn others(output: &CallOutput) -> Vec<(Path, &Value)> {
+/// What neither output nor content map has: the rest of each block, and what stands beside the content. Only workflow
+/// files read it, in the result as it came.
+fn others(output: &CallOutput, leaves: &mut Leaves) {
     let whole = Path::of_result();
-    let mut others = Vec::new();
-    for (position, block) in output.content().iter().enumerate() {
-        if content_map(std::slice::from_ref(block)).is_empty() {
-            others.push((whole.key("content").item(position), block));
-        }
-    }
     for (key, value) in output.object() {
-        if !matches!(key.as_str(), "content" | "structuredContent") {
-            others.push((whole.key(key), value));
+        match (key.as_str(), value) {
+            ("content", Value::Array(blocks)) if !blocks.is_empty() => {
+                let path = whole.key(key);
+                leaves.push(&path, value);
+                for (position, block) in blocks.iter().enumerate() {
+                    walk_beside(&path.item(position), block, mapped_member(block), leaves);
+                }
+            }
+            ("structuredContent", Value::Null) => {
+                walk(&Path::beside("structured", "structured"), value, leaves);
+            }
+            ("structuredContent", _) => {}
+            _ => walk(&whole.key(key), value, leaves),
         }
     }
-    others
+}
+
+/// Walks what stands beside the member that these keys lead to.
+fn walk_beside(path: &Path, value: &Value, member: &[&str], leaves: &mut Leaves) {
+    match (value, member) {
+        (Value::Object(object), [first, rest @ ..]) => {
+            for (key, own) in object {
+                let path = path.key(key);
+                if key != first {
+                    walk(&path, own, leaves);
+                } else if !rest.is_empty() {
+                    walk_beside(&path, own, rest, leaves);
+                }
+            }
+        }
+        _ => walk(path, value, leaves),
+    }
 }
 
 /// The first leaves, and how many there are besides.
@@ -136,6 +167,16 @@ fn others(output: &CallOutput) -> Vec<(Path, &Value)> {
 struct Leaves {
     shown: Vec<Leaf>,
     more: usize,
+}
+
+impl Leaves {
+    fn push(&mut self, path: &Path, value: &Value) {
+        if self.shown.len() < LEAVES_MAX {
+            self.shown.push(leaf(path, value));
+        } else {
+            self.more += 1;
+        }
+    }
 }
 
 struct Leaf {
@@ -255,13 +296,12 @@ fn walk(path: &Path, value: &Value, leaves: &mut Leaves) {
             }
         }
         Value::Array(items) if !items.is_empty() => {
-            let items_told = print::counted(items.len(), "item");
-            leaves.shown.push(leaf(path, &items_told));
+            leaves.push(path, value);
             for (position, item) in items.iter().enumerate() {
                 walk(&path.item(position), item, leaves);
             }
         }
-        scalar => leaves.shown.push(leaf(path, &scalar.to_string())),
+        scalar => leaves.push(path, scalar),
     }
 }
 
@@ -274,105 +314,24 @@ fn count(value: &Value) -> usize {
     }
 }
 
-fn leaf(path: &Path, value: &str) -> Leaf {
-    let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
-    let rest = if shown.len() < value.len() { "…" } else { "" };
+fn leaf(path: &Path, value: &Value) -> Leaf {
     Leaf {
         template: match path.template.as_str() {
-            "" => "-".to_owned(),
+            "" => NO_TEMPLATE.to_owned(),
             template => format!("{{{{ {template} }}}}"),
         },
         native: format!("${{{{ {} }}}}", path.native),
-        value: format!("{shown}{rest}"),
+        value: told(value),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gotemplate::{ParseOptions, RenderOptions};
-    use serde_json::json;
-
-    fn templates(result: Value) -> Vec<(String, String)> {
-        let Value::Object(object) = result else {
-            panic!("an object")
-        };
-        leaves(&CallOutput::from_object(object))
-            .shown
-            .into_iter()
-            .map(|leaf| (leaf.template, leaf.native))
-            .collect()
-    }
-
-    #[test]
-    fn every_leaf_has_its_spelling() {
-        let odd = json!({ "items": [{ "id": 7, "a b": { "c": [[1]] } }], "empty": [] });
-        let expected = [
-            ("{{ .steps.STEP.output.items }}", "${{ .steps.STEP.items }}"),
-            (
-                "{{ (index .steps.STEP.output.items 0).id }}",
-                "${{ .steps.STEP.items[0].id }}",
-            ),
-            (
-                r#"{{ (index (index .steps.STEP.output.items 0) "a b").c }}"#,
-                r#"${{ .steps.STEP.items[0]["a b"].c }}"#,
-            ),
-        ];
-        let found = templates(json!({ "structuredContent": odd, "content": [] }));
-        for (own, (template, native)) in found.iter().zip(expected) {
-            assert_eq!((own.0.as_str(), own.1.as_str()), (template, native));
-        }
-        let text = json!({ "content": [{ "type": "text", "text": "hi" }] });
-        let found = templates(text);
-        assert_eq!(found[0].0, "{{ .steps.STEP.output.text }}");
-    }
-
-    #[test]
-    fn what_only_the_result_itself_has_is_read_by_workflow_files() {
-        let result = json!({
-            "content": [{ "type": "text", "text": "hi" }, { "type": "hologram", "z": [1, 2] }],
-            "_meta": { "a/b": 1 }, "x-extra": true
-        });
-        let found = templates(result);
-        let found: Vec<(&str, &str)> = found.iter().map(|own| (&*own.0, &*own.1)).collect();
-        let of = "${{ .results.STEP.result";
-        let native = |rest: &str| format!("{of}{rest} }}}}");
-        for rest in [
-            ".content[1].type",
-            ".content[1].z[0]",
-            ".content[1].z[1]",
-            r#"._meta["a/b"]"#,
-            r#"["x-extra"]"#,
-        ] {
-            let native = native(rest);
-            assert!(
-                found.contains(&("-", native.as_str())),
-                "{native} {found:?}"
-            );
-        }
-        assert!(!found.iter().any(|own| own.1.contains(".content[0]")));
-    }
-
-    #[test]
-    fn what_is_not_shown_is_counted() {
-        let numbers: Vec<usize> = (0..LEAVES_MAX + 7).collect();
-        let result = json!({ "structuredContent": { "a": numbers, "b": [{ "c": 1 }] } });
-        let leaves = leaves(&CallOutput::from_object(
-            result.as_object().unwrap().clone(),
-        ));
-        // The list itself is the first leaf.
-        assert_eq!((leaves.shown.len(), leaves.more), (LEAVES_MAX, 8 + 2));
-    }
-
-    #[test]
-    fn the_templates_read_what_they_say() {
-        let value = json!({ "list": [{ "x-y": [1, 2], "z": "end" }], "n": 1.5 });
-        let data = json!({ "steps": { "STEP": { "output": value } } });
-        for (template, _) in templates(json!({ "structuredContent": value })) {
-            let parsed = gotemplate::parse(&template, &ParseOptions::default()).unwrap();
-            let rendered = parsed.render(&data, &RenderOptions::default()).unwrap();
-            let text = String::from_utf8(rendered.bytes).unwrap();
-            assert!(!text.contains("no value"), "{template}: {text}");
-        }
-    }
+/// A value on one line: of a list how long it is, of anything else its beginning.
+fn told(value: &Value) -> String {
+    let value = match value {
+        Value::Array(items) if !items.is_empty() => print::counted(items.len(), "item"),
+        other => other.to_string(),
+    };
+    let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
+    let rest = if shown.len() < value.len() { "…" } else { "" };
+    format!("{shown}{rest}")
 }

@@ -137,6 +137,8 @@ pub(crate) struct Client {
     task_only: Mutex<HashSet<String>>,
     /// How long the list of tools lasts, where the server says so.
     tools_last: Mutex<Option<Duration>>,
+    /// There is a stream on which a modern server tells of list changes.
+    hears: watch::Sender<bool>,
 }
 
 impl Client {
@@ -169,6 +171,7 @@ impl Client {
             mirrored: Mutex::default(),
             task_only: Mutex::default(),
             tools_last: Mutex::default(),
+            hears: watch::Sender::new(false),
         })
     }
 
@@ -385,8 +388,24 @@ impl Client {
         tools_last(&Source {
             stated: *lock(&self.tools_last),
             is_stateless: self.mirrors(),
-            tells: self.declares("tools", "listChanged"),
+            tells: self.tells("tools"),
         })
+    }
+
+    /// Whether changes of a list are told now: a modern server that says it would must have taken the stream.
+    pub(crate) fn tells(&self, capability: &str) -> bool {
+        let can_be_heard = self.era() == Era::Legacy || *self.hears.borrow();
+        can_be_heard && self.declares(capability, "listChanged")
+    }
+
+    /// The stream of list changes is there, or has ended.
+    pub(crate) fn set_hears(&self, hears: bool) {
+        let changed = |was: &mut bool| std::mem::replace(was, hears) != hears;
+        self.hears.send_if_modified(changed);
+    }
+
+    pub(crate) fn hears(&self) -> watch::Receiver<bool> {
+        self.hears.subscribe()
     }
 
     /// Calls carry headers that are taken from the list of tools.
@@ -433,14 +452,14 @@ struct Source {
     stated: Option<Duration>,
     /// There is no connection whose end would tell that another server answers now.
     is_stateless: bool,
-    /// The server tells of changes.
+    /// The server tells of changes, and is heard.
     tells: bool,
 }
 
 fn tools_last(source: &Source) -> Option<Duration> {
     match source.stated {
-        _ if source.tells => None,
         // What lasts for no time at all cannot be read all the time.
+        None | Some(Duration::ZERO) if source.tells => None,
         Some(Duration::ZERO) => Some(LIST_KEPT_DEFAULT),
         Some(stated) => Some(stated.clamp(LIST_KEPT_MIN, LIST_KEPT_MAX)),
         None => source.is_stateless.then_some(LIST_KEPT_DEFAULT),
@@ -547,6 +566,8 @@ mod tests {
         assert_eq!(lasts(Some(1), true, false), Some(1));
         assert_eq!(lasts(Some(5_000), false, false), Some(5));
         assert_eq!(lasts(Some(u64::MAX), true, false), Some(3_600));
-        assert_eq!(lasts(Some(5_000), true, true), None);
+        assert_eq!(lasts(None, true, true), None);
+        assert_eq!(lasts(Some(0), true, true), None);
+        assert_eq!(lasts(Some(5_000), true, true), Some(5));
     }
 }

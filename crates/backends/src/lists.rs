@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use onecall_mcp::limits::{PAGES_MAX, TOOLS_MAX};
 use onecall_mcp::{Exact, ListPage, ShapeError, method};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::error::CallError;
@@ -27,6 +27,8 @@ pub enum ListKind {
 }
 
 impl ListKind {
+    pub const ALL: [Self; 3] = [Self::Resources, Self::ResourceTemplates, Self::Prompts];
+
     /// The key of an entry that tells it from the others.
     pub fn key(self) -> &'static str {
         match self {
@@ -172,16 +174,15 @@ fn wanted(slot: &Arc<Slot>, kind: ListKind) -> Result<Entries, Reading> {
 
 async fn read_now(slot: Arc<Slot>, kind: ListKind) -> Result<Entries, CallError> {
     let (_, _, capability) = kind.words();
-    let capabilities = slot.capabilities().await?;
+    let client = slot.client().await?;
     let as_of = slot.lists.changes(kind);
-    let (entries, lasts) = match capabilities.get(capability) {
-        None => (Vec::new(), None),
-        Some(_) => fetch(&slot, kind).await?,
+    let is_offered = client.agreement.capabilities.get(capability).is_some();
+    let (entries, lasts) = if is_offered {
+        fetch(&slot, kind).await?
+    } else {
+        (Vec::new(), None)
     };
-    let tells = capabilities
-        .get(capability)
-        .is_none_or(|own| own.get("listChanged") == Some(&Value::Bool(true)));
-    let default = if tells {
+    let default = if !is_offered || client.tells(capability) {
         LIST_KEPT_MAX
     } else {
         LIST_KEPT_DEFAULT

@@ -16,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::{ConnectError, RequestError, seconds};
 use crate::limits::{DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE, LIST_TIMEOUT};
+use crate::lists::ListKind;
 use crate::news::Changes;
 use crate::subscriptions;
 
@@ -138,21 +139,30 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
 
 /// Reads the list again when it changes, or has lasted as long as its server said.
 async fn follow_lists(slot: &Slot, client: &Client) {
-    let mut changes = client.news().changes();
+    let (mut changes, mut hears) = (client.news().changes(), client.hears());
     // What was told since the first list was read counts.
     let mut seen = Changes::default();
     changes.mark_changed();
     let mut listed = Instant::now();
     let mut logged = None;
     loop {
+        hears.mark_unchanged();
+        let lasts = client.tools_last();
         let lasted = async {
-            match client.tools_last() {
+            match lasts {
                 Some(lasts) => tokio::time::sleep_until(listed + lasts).await,
                 None => std::future::pending().await,
             }
         };
         let has_lasted = tokio::select! {
             () = lasted => true,
+            _ = hears.changed() => {
+                // While changes were told no time ran out.
+                if lasts.is_none() {
+                    listed = Instant::now();
+                }
+                continue;
+            }
             changed = changes.changed() => match changed {
                 Ok(()) => false,
                 Err(_) => return,
@@ -212,6 +222,11 @@ async fn listen_for_changes(slot: &Slot, client: &Client) {
     loop {
         let began = Instant::now();
         let ended = listen_once(client, is_first).await;
+        if *client.hears().borrow() {
+            client.set_hears(false);
+            // What is kept of other lists lasts as long as nobody tells of a change.
+            slot.lists.changed(&ListKind::ALL);
+        }
         tracing::debug!(backend = %slot.target.options.name, ?ended, "a change stream ended");
         is_first = false;
         tokio::time::sleep(backoff.after(Some(began.elapsed()))).await;
@@ -231,6 +246,7 @@ async fn listen_once(client: &Client, is_first: bool) -> Result<(), RequestError
     };
     // It may have ended in the same moment.
     let was_there = ended.is_none() || acknowledged.notified().now_or_never().is_some();
+    client.set_hears(ended.is_none());
     match (was_there, is_first) {
         (false, _) => {}
         // The others are not read before somebody wants them.

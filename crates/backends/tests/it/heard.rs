@@ -47,6 +47,13 @@ async fn read_times(server: &Server, times: usize) -> Backends {
 /// A modern server whose change streams are acknowledged and then do as they are told.
 async fn modern_server(stream: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
     let reads = AtomicUsize::new(0);
+    modern_server_listing(move |seen| growing(seen, &reads), stream).await
+}
+
+async fn modern_server_listing(
+    list: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    stream: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> Server {
     Server::start(move |seen| match seen.body["method"].as_str() {
         Some("server/discover") => {
             let capabilities = capabilities();
@@ -55,7 +62,7 @@ async fn modern_server(stream: impl Fn(&Seen) -> Reply + Send + Sync + 'static) 
                 json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities }),
             )
         }
-        Some("tools/list") => growing(seen, &reads),
+        Some("tools/list") => list(seen),
         Some("subscriptions/listen") => stream(seen),
         _ => modern(done)(seen),
     })
@@ -67,6 +74,12 @@ fn acknowledgement(seen: &Seen) -> String {
     let method = "notifications/subscriptions/acknowledged";
     let message = json!({ "jsonrpc": "2.0", "method": method, "params": { "_meta": tag } });
     format!("data: {message}\n\n")
+}
+
+/// A change stream that is acknowledged, stays, and tells nothing.
+fn endless(seen: &Seen) -> Reply {
+    let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n";
+    Reply::Endless(format!("{head}{}", acknowledgement(seen)), b": \n".to_vec())
 }
 
 /// A handshake server that asks in a call; the sender gets what it is answered.
@@ -137,12 +150,35 @@ async fn an_error_that_answers_a_question_is_heard_as_it_was_written() {
 
 #[tokio::test]
 async fn what_changed_before_the_stream_was_there_is_seen() {
-    let server = modern_server(|seen| {
-        let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n";
-        Reply::Endless(format!("{head}{}", acknowledgement(seen)), b": \n".to_vec())
-    })
-    .await;
+    let server = modern_server(endless).await;
     read_times(&server, 2).await.shutdown().await;
+}
+
+/// The list says that it lasts for a second at least; the first reading is that of the connection, the second that of
+/// the stream, where there is one.
+#[tokio::test]
+async fn a_list_that_has_lasted_its_time_is_read_again_whatever_is_told() {
+    for is_refused in [true, false] {
+        let reads = AtomicUsize::new(0);
+        let server = modern_server_listing(
+            move |seen| {
+                let count = 0..=reads.fetch_add(1, Ordering::SeqCst);
+                let tools: Vec<Value> = count
+                    .map(|number| json!({ "name": format!("t{number}") }))
+                    .collect();
+                result(seen, json!({ "tools": tools, "ttlMs": 1 }))
+            },
+            move |seen| {
+                if is_refused {
+                    let error = json!({ "code": -32601, "message": "unknown" });
+                    return Reply::Json(404, Vec::new(), answer(seen, "error", error));
+                }
+                endless(seen)
+            },
+        )
+        .await;
+        read_times(&server, 4).await.shutdown().await;
+    }
 }
 
 #[tokio::test]

@@ -13,7 +13,10 @@ use crate::params::Params;
 /// What both sides know after the opening.
 #[derive(Clone, Debug)]
 pub(crate) struct Agreement {
+    /// By whose rules both sides go.
     pub(crate) revision: Revision,
+    /// The revision as the server named it.
+    pub(crate) named: &'static str,
     pub(crate) server_info: Value,
     pub(crate) capabilities: Value,
     pub(crate) instructions: Option<String>,
@@ -142,6 +145,7 @@ pub(crate) fn modern(revision: Revision, result: &Value) -> Agreement {
     let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
     Agreement {
         revision,
+        named: revision.as_str(),
         server_info: meta::get(result, meta::SERVER_INFO)
             .cloned()
             .unwrap_or_default(),
@@ -149,6 +153,10 @@ pub(crate) fn modern(revision: Revision, result: &Value) -> Agreement {
         instructions: text("instructions"),
     }
 }
+
+/// The first revision, and the one by whose rules it is spoken.
+const FIRST: &str = "2024-11-05";
+const AFTER_FIRST: &str = "2025-03-26";
 
 /// Reads the answer to `initialize`.
 pub(crate) fn legacy(result: &Value) -> Result<Agreement, ConnectError> {
@@ -165,15 +173,13 @@ pub(crate) fn legacy(result: &Value) -> Result<Agreement, ConnectError> {
         });
     };
     // The first revision differs in its HTTP transport only.
-    let known = if answered == "2024-11-05" {
-        "2025-03-26"
-    } else {
-        answered
-    };
+    let is_first = answered == FIRST;
+    let known = if is_first { AFTER_FIRST } else { answered };
     match Revision::from_name(known).filter(|revision| revision.era() == Era::Legacy) {
         None => Err(ConnectError::NoCommonRevision),
         Some(revision) => Ok(Agreement {
             revision,
+            named: if is_first { FIRST } else { revision.as_str() },
             server_info: result.get("serverInfo").cloned().unwrap_or_default(),
             capabilities: result.get("capabilities").cloned().unwrap_or_default(),
             instructions: result
@@ -234,6 +240,18 @@ mod tests {
         }
         writer.write_all(answers.as_bytes()).await.unwrap();
         while lines.next_line().await.is_ok_and(|line| line.is_some()) {}
+    }
+
+    #[test]
+    fn the_revision_is_told_as_the_server_named_it() {
+        for (named, spoken) in [
+            ("2024-11-05", "2025-03-26"),
+            ("2025-03-26", "2025-03-26"),
+            ("2025-11-25", "2025-11-25"),
+        ] {
+            let agreed = legacy(&json!({ "protocolVersion": named })).unwrap();
+            assert_eq!((agreed.named, agreed.revision.as_str()), (named, spoken));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ pub struct BackendStatus {
     pub breaker: Breaker,
     /// `modern` or `legacy`, while connected.
     pub era: Option<&'static str>,
-    /// The revision spoken, while connected.
+    /// The revision spoken, as the server named it, while connected.
     pub revision: Option<&'static str>,
     /// What the server says of itself, while connected.
     pub server_info: Option<Value>,

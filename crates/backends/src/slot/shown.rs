@@ -42,7 +42,7 @@ impl Slot {
                 Era::Legacy => "legacy",
                 Era::Modern => "modern",
             }),
-            revision: client.map(|client| client.agreement.revision.as_str()),
+            revision: client.map(|client| client.agreement.named),
             server_info: client.map(|client| client.agreement.server_info.clone()),
             instructions: client.and_then(|client| client.agreement.instructions.clone()),
             tools: self.known_tools().map(|tools| tools.len()),

@@ -126,7 +126,16 @@ pub enum CallError {
     Stopped,
 }
 
+/// Why a request was refused that another server answers now. It did not act, and is asked anew in its own way.
+pub(crate) const OTHER_ERA: &str =
+    "the server speaks another revision than before; it is connected anew, so call again";
+
 impl CallError {
+    /// Refused since another revision is spoken now.
+    pub(crate) fn is_other_era(&self) -> bool {
+        matches!(self, Self::Unavailable { reason, .. } if reason == OTHER_ERA)
+    }
+
     /// The backend can have acted on the call.
     pub fn may_have_acted(&self) -> bool {
         match self {

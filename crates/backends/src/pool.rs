@@ -168,7 +168,7 @@ impl Backends {
             let asks = call.asker.is_some();
             let own = self.own_slot(entry, call.caller.as_ref(), call.token.as_ref(), asks)?;
             let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
-            slot.call(&call).await
+            slot.in_either_era(|| slot.call(&call)).await
         }
     }
 
@@ -183,7 +183,8 @@ impl Backends {
         let entry = self.entry(backend)?;
         let own = self.own_slot(entry, from.id.as_ref(), from.token.as_ref(), false)?;
         let slot = own.as_ref().map_or(&entry.shared, |own| &own.slot);
-        slot.request(method, params, from.pages.as_ref()).await
+        slot.in_either_era(|| slot.request(method, params.clone(), from.pages.as_ref()))
+            .await
     }
 
     /// All resources, templates or prompts of one backend, as received and in its order. Empty

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::open::Discovered;
 use super::pool::Streaming;
 use super::{Ended, Shared, open, read_limited};
-use crate::error::{ConnectError, RequestError};
+use crate::error::{ConnectError, OTHER_ERA, RequestError};
 use crate::limits::HEALTH_PROBE_TIMEOUT;
 
 /// What the refusal of a request says of the session that the request named.
@@ -31,16 +31,21 @@ impl Shared {
         refusal: RequestError,
         session: Option<Arc<str>>,
     ) -> Ended {
-        if let Some(lost) = session
-            && self.has_lost(status, &refusal, &lost).await
+        if let Some(lost) = &session
+            && self.has_lost(status, &refusal, lost).await
         {
+            let lost = Arc::clone(lost);
             return Ended::SessionGone { lost, refusal };
         }
-        if self.is_other_era(status, &refusal).await {
-            // Whoever keeps this connection finds out what is spoken at the address now.
-            self.close("the server speaks another revision than before");
+        if !self
+            .is_other_era(status, &refusal, session.as_deref())
+            .await
+        {
+            return Ended::Answered(Err(refusal));
         }
-        Ended::Answered(Err(refusal))
+        // Whoever keeps this connection finds out what is spoken at the address now.
+        self.close(OTHER_ERA);
+        Ended::Answered(Err(RequestError::NotSent(OTHER_ERA.to_owned())))
     }
 
     /// Whether the server no longer knows a session. Servers say so with 404, as they should, or with 400; where it
@@ -51,27 +56,42 @@ impl Shared {
             Said::Nothing => false,
             Said::Perhaps if self.session().as_deref() != Some(session) => true,
             Said::Perhaps => {
-                let headers = self.in_session(self.prepared.clone(), Some(session));
-                let params = json!({});
-                let asked = open::ask(&self.endpoint, headers, method::PING, &params);
-                let answer = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, asked).await;
-                matches!(answer, Ok(Err(error)) if is_refused_at_all(&error))
+                let pinged = self.pinged(Some(session)).await;
+                matches!(pinged, Some(Err(error)) if is_refused_at_all(&error))
             }
         }
     }
 
-    /// Whether another server answers at the address. One that refuses the era itself says so; a handshake server
-    /// that is asked in the modern way refuses for many reasons, and is known by its answer to the probe.
-    async fn is_other_era(&self, status: StatusCode, refusal: &RequestError) -> bool {
+    /// What the server says to a ping in the way of this connection; `None` where it says nothing.
+    async fn pinged(&self, session: Option<&str>) -> Option<Result<(), RequestError>> {
+        let headers = self.in_session(self.prepared.clone(), session);
+        let params = json!({});
+        let asked = open::ask(&self.endpoint, headers, method::PING, &params);
+        let answer = tokio::time::timeout(HEALTH_PROBE_TIMEOUT, asked).await;
+        Some(answer.ok()?.map(drop))
+    }
+
+    /// Whether another server answers at the address. One that refuses the era itself says so. A modern server may
+    /// miss parameters that a handshake has said, and a handshake server that is asked in the modern way refuses for
+    /// many reasons: both are known by their answer to the probe.
+    async fn is_other_era(
+        &self,
+        status: StatusCode,
+        refusal: &RequestError,
+        session: Option<&str>,
+    ) -> bool {
         let code = refusal.rpc_code();
         match self.revision.era() {
-            Era::Legacy => {
-                let is_modern = matches!(
-                    code,
-                    Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION)
-                );
-                status == StatusCode::BAD_REQUEST && is_modern
-            }
+            Era::Legacy if status != StatusCode::BAD_REQUEST => false,
+            Era::Legacy => match code {
+                Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION) => true,
+                // A handshake server says so of wrong arguments, and goes on to take pings.
+                Some(code::INVALID_PARAMS) => {
+                    !matches!(self.pinged(session).await, None | Some(Ok(())))
+                        && self.is_modern_now().await
+                }
+                Some(_) | None => false,
+            },
             Era::Modern if code == Some(code::UNSUPPORTED_VERSION) => true,
             Era::Modern => {
                 let may_be = matches!(status.as_u16(), 400 | 404 | 405)
@@ -79,6 +99,11 @@ impl Shared {
                 may_be && self.is_legacy_now().await
             }
         }
+    }
+
+    async fn is_modern_now(&self) -> bool {
+        let found = open::discover(&self.endpoint, &self.opening).await;
+        matches!(found, Ok(Discovered::Modern(..)))
     }
 
     async fn is_legacy_now(&self) -> bool {

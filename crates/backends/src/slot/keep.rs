@@ -14,11 +14,37 @@ use tokio::time::Instant;
 use super::{Slot, State, Told, lock};
 use crate::backoff::Backoff;
 use crate::client::Client;
-use crate::error::{ConnectError, RequestError, seconds};
+use crate::error::{CallError, ConnectError, OTHER_ERA, RequestError, seconds};
 use crate::limits::{DOWN_LOGGED_AGAIN, HEALTH_PROBES_MORE, LIST_TIMEOUT};
 use crate::lists::ListKind;
 use crate::news::Changes;
 use crate::subscriptions;
+
+impl Slot {
+    /// Makes a request once more, on a new connection, that was refused since another revision is spoken now.
+    pub(crate) async fn in_either_era<T, F>(&self, asked: impl Fn() -> F) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<T, CallError>>,
+    {
+        match asked().await {
+            Err(error) if error.is_other_era() => {
+                Box::pin(self.left()).await;
+                Box::pin(asked()).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Waits until a connection that is over is no longer used.
+    async fn left(&self) {
+        let mut state = self.state.subscribe();
+        let is_over = |state: &State| match state {
+            State::Ready(client) => client.closed().borrow().is_some(),
+            State::Idle | State::Connecting { .. } | State::Down { .. } | State::Stopped => false,
+        };
+        let _ = state.wait_for(|state| !is_over(state)).await;
+    }
+}
 
 /// The life of a slot.
 pub(super) async fn keep(slot: Arc<Slot>) {
@@ -127,7 +153,12 @@ async fn watch_connection(slot: &Slot, client: &Client) -> String {
         );
     };
     tokio::select! {
-        reason = ended(&mut closed) => reason,
+        reason = ended(&mut closed) => {
+            if reason == OTHER_ERA {
+                *lock(&slot.found_era) = slot.target.options.era;
+            }
+            reason
+        }
         () = slot.stop.cancelled() => "it was shut down".to_owned(),
         reason = examine(slot, client) => {
             client.shutdown().await;

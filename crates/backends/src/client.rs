@@ -361,6 +361,7 @@ impl Client {
                 RequestError::Rpc(_)
                 | RequestError::Denied(_)
                 | RequestError::Limit(_)
+                | RequestError::TooDeep { .. }
                 | RequestError::Malformed(_),
             ) => true,
             Err(RequestError::NotSent(_) | RequestError::Lost(_)) => false,

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use onecall_mcp::{RpcError, ShapeError};
+use onecall_mcp::{RpcError, ShapeError, unread_result};
+use serde_json::value::RawValue;
 
 use onecall_workflow::name::BackendName;
 
@@ -163,16 +164,22 @@ pub(crate) enum RequestError {
     Rpc(RpcError),
     Denied(u16),
     Limit(String),
+    /// What came back is nested deeper than messages may be; the result, where there is one, was not looked into.
+    TooDeep {
+        limit: usize,
+        result: Option<Box<RawValue>>,
+    },
     Malformed(ShapeError),
 }
 
 impl RequestError {
     /// What came back cannot be read.
-    pub(crate) fn of_answer(fault: ShapeError) -> Self {
+    pub(crate) fn of_answer(text: &[u8], fault: ShapeError) -> Self {
         match fault {
-            ShapeError::TooDeep { limit } => {
-                Self::Limit(format!("JSON nested deeper than {limit} levels"))
-            }
+            ShapeError::TooDeep { limit } => Self::TooDeep {
+                limit,
+                result: unread_result(text),
+            },
             fault => Self::Malformed(fault),
         }
     }
@@ -192,6 +199,7 @@ impl RequestError {
             Self::Rpc(error) => error.to_string(),
             Self::Denied(status) => format!("it refused with HTTP status {status}"),
             Self::Limit(what) => format!("it answered with {what}"),
+            Self::TooDeep { limit, .. } => format!("it answered with {}", deep(limit)),
             Self::Malformed(fault) => fault.to_string(),
         }
     }
@@ -211,6 +219,10 @@ impl RequestError {
             },
             Self::Denied(status) => CallError::Denied { backend, status },
             Self::Limit(what) => CallError::Limit { backend, what },
+            Self::TooDeep { limit, .. } => CallError::Limit {
+                backend,
+                what: deep(limit),
+            },
             Self::Malformed(fault) => CallError::Malformed { backend, fault },
         }
     }
@@ -220,10 +232,20 @@ impl RequestError {
             Self::NotSent(reason) | Self::Lost(reason) => ConnectError::Ended(reason),
             Self::Rpc(error) => ConnectError::Refused { method, error },
             Self::Denied(status) => ConnectError::Denied(status),
-            Self::Limit(what) => ConnectError::Http(format!("the server answered with {what}")),
+            Self::Limit(what) => {
+                ConnectError::Http(format!("the server answered `{method}` with {what}"))
+            }
+            Self::TooDeep { limit, .. } => {
+                let what = deep(limit);
+                ConnectError::Http(format!("the server answered `{method}` with {what}"))
+            }
             Self::Malformed(fault) => ConnectError::Malformed { method, fault },
         }
     }
+}
+
+fn deep(limit: usize) -> String {
+    format!("JSON nested deeper than {limit} levels")
 }
 
 fn late(backend: &BackendName, after: Duration, sent: bool) -> String {

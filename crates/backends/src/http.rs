@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
-use onecall_mcp::{Era, Incoming, RequestId, Revision, ShapeError, encode_value, method, name};
+use onecall_mcp::{
+    Era, Incoming, RequestId, Revision, ShapeError, Skipped, encode_value, method, name,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -346,7 +348,7 @@ async fn read_json(response: Response<Streaming>, id: i64) -> Outcome {
     let Some(batch) = onecall_mcp::batch(&bytes) else {
         return answer_of(&bytes, id);
     };
-    let batch = batch.map_err(RequestError::of_answer)?;
+    let batch = batch.map_err(|fault| RequestError::of_answer(&[], fault))?;
     let answers = batch.iter().map(|one| answer_of(one.get().as_bytes(), id));
     // What else is in it is for nobody: it names no stream that it came on.
     let mut answers = answers.filter(|answer| !matches!(answer, Err(RequestError::Malformed(_))));
@@ -377,7 +379,11 @@ fn answer_of(message: &[u8], id: i64) -> Outcome {
         Ok(_) => Err(RequestError::Malformed(ShapeError::NotMessage(
             "it is no answer",
         ))),
-        Err(fault) => Err(RequestError::of_answer(fault)),
+        Err(fault) => {
+            let is_ours = Skipped::of(message).response_id() == Some(id);
+            let text = if is_ours { message } else { &[] };
+            Err(RequestError::of_answer(text, fault))
+        }
     }
 }
 

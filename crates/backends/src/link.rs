@@ -333,7 +333,8 @@ impl Link {
         let looks_like_message = text.trim_ascii_start().starts_with(b"{");
         match Skipped::of(text).response_id() {
             Some(id) if looks_like_message => {
-                self.shared.finish(id, Err(RequestError::of_answer(fault)));
+                self.shared
+                    .finish(id, Err(RequestError::of_answer(text, fault)));
                 true
             }
             _ => {

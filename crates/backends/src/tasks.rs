@@ -105,7 +105,9 @@ impl Following<'_> {
             .await
             .map_err(|error| match error {
                 // The error or the length of the result itself.
-                RequestError::Rpc(_) | RequestError::Limit(_) => error.of_call(self.name()),
+                RequestError::Rpc(_) | RequestError::Limit(_) | RequestError::TooDeep { .. } => {
+                    error.of_call(self.name())
+                }
                 other => self.lost(other),
             })?;
         let Some(raw) = raw else { return Ok(None) };

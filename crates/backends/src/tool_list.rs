@@ -60,6 +60,10 @@ pub(crate) async fn read(client: &Client) -> Result<ToolList, RequestError> {
         let raw = match listed.await {
             // A server of resources or prompts alone.
             Err(RequestError::Rpc(error)) if is_unknown_method(&error) => break,
+            // Every entry is read by itself, so that what is too deep for one hides no other.
+            Err(RequestError::TooDeep {
+                result: Some(raw), ..
+            }) => raw,
             listed => listed?,
         };
         bytes += raw.get().len();

@@ -50,7 +50,7 @@ pub use lines::{Line, Lines, Skipped};
 pub use message::{
     Incoming, RequestId, Written, batch, id_of, message_text, notification, parse, parse_call,
     parse_of_server, request, request_text, response, response_error, response_error_text,
-    response_text,
+    response_text, unread_result,
 };
 pub use page::ListPage;
 pub use param_header::{ParamHeader, param_headers, values as param_header_values};

@@ -6,6 +6,8 @@ pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Limit: nesting of one message. `serde_json` itself stops at 128.
 pub const NESTING_MAX: usize = 100;
+/// Limit: nesting of one entry of a list, which stands in a list, a result and a message.
+pub(crate) const ENTRY_NESTING_MAX: usize = NESTING_MAX - 3;
 /// Limit: messages of one batch.
 pub const BATCH_MAX: usize = 1_000;
 /// Limit: pages of one list.

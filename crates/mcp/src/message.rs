@@ -131,6 +131,12 @@ pub fn batch(text: &[u8]) -> Option<Result<Vec<&RawValue>, ShapeError>> {
     Some(read())
 }
 
+/// The result in an answer that is nested too deeply to be read as a message: nothing inside of it was looked at.
+pub fn unread_result(text: &[u8]) -> Option<Box<RawValue>> {
+    let envelope: Envelope<'_> = serde_json::from_slice(text).ok()?;
+    envelope.result.map(ToOwned::to_owned)
+}
+
 /// Reads one message. A batch is none; see [`batch`].
 pub fn parse(text: &[u8]) -> Result<Incoming, ShapeError> {
     read(text, params_of)

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use crate::error::ShapeError;
 use crate::exact::Exact;
 use crate::lenient::{read_leniently, read_unlooked};
-use crate::limits::TOOLS_MAX;
+use crate::limits::{ENTRY_NESTING_MAX, TOOL_NAME_MAX, TOOLS_MAX};
+use crate::message::exceeds_depth;
 
 /// Entries in their order, each with the fault that keeps it from being read.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl ListPage {
                 limit: TOOLS_MAX,
             });
         }
-        let entries = listed.into_iter().map(Exact::from_raw);
+        let entries = listed.into_iter().map(entry);
         let next_cursor = field("nextCursor");
         Ok(Self {
             entries: entries.collect(),
@@ -47,6 +48,26 @@ impl ListPage {
             ttl_ms: field("ttlMs").as_ref().and_then(Value::as_u64),
         })
     }
+}
+
+/// One that is nested too deeply is told by its name.
+fn entry(raw: &RawValue) -> Result<Exact, ShapeError> {
+    if !exceeds_depth(raw.get(), ENTRY_NESTING_MAX) {
+        return Exact::from_raw(raw);
+    }
+    let fields: BTreeMap<String, Box<RawValue>> = read_unlooked(raw.get()).unwrap_or_default();
+    let name: Option<String> = fields
+        .get("name")
+        .and_then(|own| read_leniently(own.get()).ok());
+    let name: String = name
+        .unwrap_or_default()
+        .chars()
+        .take(TOOL_NAME_MAX)
+        .collect();
+    Err(ShapeError::Wrong {
+        what: format!("the entry {name:?}"),
+        wanted: "nested less deeply",
+    })
 }
 
 #[cfg(test)]
@@ -75,6 +96,28 @@ mod tests {
         assert_eq!(read, wanted);
         assert_eq!(page.next_cursor.as_deref(), Some(""));
         assert_eq!(page.ttl_ms, Some(5));
+    }
+
+    #[test]
+    fn an_entry_that_is_nested_too_deeply_is_told_by_its_name() {
+        let nested = |depth: usize| {
+            let (open, close) = (r#"{"x":"#.repeat(depth), "}".repeat(depth));
+            format!(r#"{{"name":"a\"b","x":{open}1{close}}}"#)
+        };
+        let (fits, deep) = (nested(ENTRY_NESTING_MAX - 1), nested(ENTRY_NESTING_MAX));
+        let endless = nested(200_000);
+        let page = page(&format!(r#"{{"prompts":[{fits},{deep},{endless},7]}}"#)).unwrap();
+        let told: Vec<String> = page
+            .entries
+            .iter()
+            .map(|entry| {
+                entry
+                    .as_ref()
+                    .map_or_else(ToString::to_string, |_| "ok".to_owned())
+            })
+            .collect();
+        let fault = r#"the entry "a\"b" must be nested less deeply"#;
+        assert_eq!(told, ["ok", fault, fault, "ok"]);
     }
 
     #[test]

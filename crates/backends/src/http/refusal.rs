@@ -162,6 +162,7 @@ fn is_refused_at_all(error: &RequestError) -> bool {
         RequestError::Lost(_)
         | RequestError::Denied(_)
         | RequestError::Limit(_)
+        | RequestError::TooDeep { .. }
         | RequestError::Malformed(_) => false,
     }
 }

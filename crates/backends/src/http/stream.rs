@@ -90,7 +90,8 @@ impl Events {
     fn pass_over(&mut self, text: &[u8], fault: ShapeError) -> Result<(), RequestError> {
         let answered = Skipped::of(text).response_id();
         let is_answer = answered.is_some() && answered == self.awaited;
-        match RequestError::of_answer(fault) {
+        let text = if is_answer { text } else { &[] };
+        match RequestError::of_answer(text, fault) {
             RequestError::Malformed(fault) if !is_answer => {
                 self.fault = Some(fault);
                 self.count_passed_over()

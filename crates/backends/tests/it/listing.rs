@@ -90,6 +90,39 @@ async fn an_entry_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[tokio::test]
+async fn an_entry_that_is_nested_too_deeply_does_not_hide_the_others() {
+    let deep = format!("{}1{}", r#"{"x":"#.repeat(400), "}".repeat(400));
+    let tools = format!(
+        r#"{{"tools":[{{"name":"a"}},{{"name":"deep","inputSchema":{deep}}},{{"name":"b"}}]}}"#
+    );
+    let (names, status) = listed(&tools).await;
+    assert_eq!(names, ["a", "b"], "{status:?}");
+    let wanted = r#"an entry is left out: the entry "deep" must be nested less deeply"#;
+    assert_eq!(status.remarks, [wanted]);
+    for is_stream in [false, true] {
+        let tools = tools.clone();
+        let server = Server::start(move |seen| {
+            if seen.body["method"] != "tools/list" {
+                return modern(done)(seen);
+            }
+            let head = format!(r#"{{"jsonrpc":"2.0","id":{}"#, seen.body["id"]);
+            let text = format!(r#"{head},"result":{tools}}}"#);
+            if is_stream {
+                return Reply::Events(vec![format!("data: {text}\n\n")]);
+            }
+            let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-length";
+            Reply::Raw(format!("{head}: {}\r\n\r\n{text}", text.len()).into_bytes())
+        })
+        .await;
+        let backends = start(vec![BackendOptions::http("b", &server.url)]);
+        backends.settle(PATIENCE).await;
+        let status = backends.status().remove(0);
+        assert_eq!(status.remarks, [wanted], "{status:?}");
+        backends.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_list_of_endless_length_is_given_up() {
     let server = Server::start(|seen| {
         if seen.body["method"] != "tools/list" {

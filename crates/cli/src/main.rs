@@ -14,6 +14,7 @@ mod logging;
 mod names;
 mod needs;
 mod own;
+mod pretty;
 mod print;
 mod progress;
 mod reload;

@@ -242,6 +242,17 @@ fn a_raw_call_of_a_tool_that_failed_says_so_whatever_its_result_holds() {
     assert!(huge.contains("1.7976931348623157e+308"), "{huge}");
 }
 
+#[test]
+fn a_call_of_a_tool_prints_numbers_as_they_came() {
+    let home = tempfile::tempdir().unwrap();
+    let result = r#"{"content":[],"structuredContent":{"n":12345678901234567890123,"f":1.10}}"#;
+    let path = answering(home.path(), result);
+    let shown = run(home.path(), &["call", text(&path), "s.t"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let wanted = "{\n  \"n\": 12345678901234567890123,\n  \"f\": 1.10\n}\n";
+    assert_eq!(shown.out, wanted);
+}
+
 /// What `--raw` prints of a leaf: the template, the expression of workflow files, the value.
 fn leaves(out: &str) -> Vec<(String, String, String)> {
     let lines = out.lines().filter(|line| line.starts_with("  {{"));

@@ -10,6 +10,7 @@ use onecall_runtime::calls::{Moved, RunHandle};
 use onecall_runtime::questions::{AnswerError, Answered, Follower};
 use onecall_runtime::runs::Asked;
 use onecall_runtime::runtime::Runtime;
+use serde_json::Value;
 
 /// `store_flag`: what `onecall runs` must be told to find the run.
 pub(super) async fn follow(
@@ -38,7 +39,7 @@ pub(super) async fn follow(
         };
         if let Some(result) = standing.result {
             progress.finish();
-            return print_result(&result);
+            return Ok(print_result(&Value::clone(&result).into()));
         }
         let question = standing
             .questions

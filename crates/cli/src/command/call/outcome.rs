@@ -1,14 +1,17 @@
 //! What a call came to: the result on stdout, why it failed on stderr, and the exit code.
 
 use crate::exit::Exit;
+use crate::pretty::pretty;
 use crate::print;
+use onecall_mcp::Exact;
 use serde_json::Value;
 
 /// A run that goes on elsewhere.
 const PENDING_RUNNING: &str = "pending.running";
 
 /// The structured result, or the text, on stdout; a failure's text on stderr.
-pub(super) fn print_result(result: &Value) -> anyhow::Result<Exit> {
+pub(super) fn print_result(exact: &Exact) -> Exit {
+    let result = exact.value();
     let is_error = is_error(result);
     let text = text(result);
     if is_error && category(failure(result)) == Some("pending") {
@@ -16,27 +19,29 @@ pub(super) fn print_result(result: &Value) -> anyhow::Result<Exit> {
     } else if is_error {
         print::err(format!("error: {text}"));
     }
-    print_data(result)?;
+    print_data(exact);
     let exit = || exit_of(failure(result));
-    Ok(if is_error { exit() } else { Exit::Ok })
+    if is_error { exit() } else { Exit::Ok }
 }
 
 /// The part of it for programs, on stdout; the text where there is nothing else.
-fn print_data(result: &Value) -> anyhow::Result<()> {
-    match result.get("structuredContent") {
-        Some(structured) => print::out(serde_json::to_string_pretty(structured)?),
+fn print_data(exact: &Exact) {
+    let result = exact.value();
+    match exact.field("structuredContent") {
+        Some(structured) => print::out(pretty(&structured)),
         None if is_error(result) => {
-            let failure = failure(result).unwrap_or(result);
-            print::out(serde_json::to_string_pretty(failure)?);
+            let failure = exact
+                .field("_meta")
+                .and_then(|own| own.field(onecall_mcp::meta::ERROR));
+            print::out(pretty(failure.as_ref().unwrap_or(exact)));
         }
         None => print::out(text(result)),
     }
-    Ok(())
 }
 
 /// Tells of a run that goes on and of which its server says no more, for this reason. `handle`: what it said last,
 /// which may name the store too.
-pub(super) fn print_left(run: &str, handle: &Value, why: &str) -> anyhow::Result<Exit> {
+pub(super) fn print_left(run: &str, handle: &Value, why: &str) -> Exit {
     let watch = format!("onecall runs watch {run}");
     let told = text(handle);
     if told.contains(&watch) {
@@ -48,8 +53,8 @@ pub(super) fn print_left(run: &str, handle: &Value, why: &str) -> anyhow::Result
             "  = help: {watch}  # where its server keeps its store"
         ));
     }
-    print_data(handle)?;
-    Ok(exit_of(failure(handle)))
+    print_data(&handle.clone().into());
+    exit_of(failure(handle))
 }
 
 /// A backend that cannot be reached and a run that waits have exit codes of their own. Where a run goes on and its

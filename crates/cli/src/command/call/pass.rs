@@ -142,8 +142,8 @@ fn show(progress: &Progress) {
 /// Prints what came of a call; `who` answered.
 pub(super) fn told(reply: Reply, who: &str, given: &Given) -> anyhow::Result<Exit> {
     let result = match reply {
-        Reply::Result(result) => Value::clone(&result),
-        Reply::Passed(result) => Value::Object(result.parse()?.into_object()),
+        Reply::Result(result) => Value::clone(&result).into(),
+        Reply::Passed(result) => Exact::from_raw(result.raw())?,
         Reply::Rpc(error) => {
             let (code, message) = (error.code, error.message);
             print::err(format!("error: {who} answered {code}: {message}"));
@@ -154,8 +154,8 @@ pub(super) fn told(reply: Reply, who: &str, given: &Given) -> anyhow::Result<Exi
         }
         Reply::Asks(_) | Reply::Started(_) | Reply::UnknownTool => return Ok(Exit::Failed),
     };
-    let exit = print_result(&result)?;
-    if is_about_arguments(&result) {
+    let exit = print_result(&result);
+    if is_about_arguments(result.value()) {
         print_hint(given);
     }
     Ok(exit)

@@ -109,11 +109,11 @@ impl Elsewhere<'_> {
             reply = match fetched {
                 // It is leaving, or has no such tool.
                 Passed::Reply(Reply::Rpc(error)) => {
-                    return print_left(&run, &handle, &self.silence(&error.message));
+                    return Ok(print_left(&run, &handle, &self.silence(&error.message)));
                 }
                 // It cannot be reached: whatever it says itself comes as `Passed`.
                 Passed::Reply(Reply::Result(own)) => {
-                    return print_left(&run, &handle, &self.silence(&text(&own)));
+                    return Ok(print_left(&run, &handle, &self.silence(&text(&own))));
                 }
                 Passed::Reply(reply) => reply,
                 Passed::Left(exit) => return Ok(exit),

@@ -24,7 +24,9 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use onecall_mcp::{Incoming, RequestId, Revision, RpcError, code, method, name, parse_call};
+use onecall_mcp::{
+    Incoming, RequestId, Revision, RpcError, Written, code, id_of, method, name, parse_call,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -162,9 +164,9 @@ pub(crate) async fn single(
     next: Next,
 ) -> Response {
     let shared = &intake.shared;
-    let (incoming, written) = match parse_call(&bytes) {
+    let (incoming, written) = match parsed(&bytes) {
         Ok(read) => read,
-        Err(fault) => return refuse(StatusCode::BAD_REQUEST, None, &refusal(&fault)),
+        Err(refusal) => return refusal,
     };
     if let Incoming::Request { id, method, .. } = &incoming {
         match intake.place(method) {
@@ -228,6 +230,14 @@ pub(crate) async fn single(
         response.extensions_mut().insert(negotiated);
     }
     response
+}
+
+/// The message, or the refusal of what is none.
+fn parsed(bytes: &[u8]) -> Result<(Incoming, Written), Response> {
+    parse_call(bytes).map_err(|fault| {
+        let id = id_of(bytes);
+        refuse(StatusCode::BAD_REQUEST, id.as_ref(), &refusal(&fault))
+    })
 }
 
 /// Whether `rmcp` can read the message, or what it is given in the message's stead.

@@ -156,6 +156,15 @@ async fn bodies_that_are_no_message_are_refused() {
         let text = refusal["error"]["message"].as_str().unwrap();
         assert!(text.contains(words), "{text}");
     }
+    // What cannot be read is refused by its id where that can.
+    let odd = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"own":1e400}}}"#;
+    let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], odd).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let refusal = answer.response().await;
+    assert_eq!(
+        (&refusal["id"], &refusal["error"]["code"]),
+        (&7.into(), &(-32700).into())
+    );
     let long = vec![b' '; 5 * 1024 * 1024];
     let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], long).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);

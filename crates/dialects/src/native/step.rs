@@ -1,11 +1,11 @@
 //! Steps of workflow files: a call, a question, or a loop over a call.
 
-use super::expressions::Reader;
+use super::expressions::{self, Reader};
 use super::{duration, each, inputs, policy};
 use crate::arguments;
 use crate::name::{self, StepNamed};
 use crate::words::{READING, TRUTH, stated};
-use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::{Program, ValueTemplate, View};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{OnError, SkippedNeed};
@@ -109,19 +109,28 @@ fn condition(
     what: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<Condition> {
-    let truth = stated(fields, "truth", &TRUTH, diagnostics);
+    let truth = stated(fields, "truth", &TRUTH, diagnostics).unwrap_or(Truth::Jq);
     let node = fields.optional("if")?;
     let what = format!("the condition of {what}");
+    // As text it would count as true, whatever it says.
+    if let NodeKind::Bool(own) = node.kind {
+        let text = Text::new(own.to_string(), node.place.clone());
+        diagnostics.push(constant_condition(node, &format!("always `{own}`"), &what));
+        let test = expressions::jq(&text, View::Run, &what, diagnostics);
+        return Some(Condition { test, truth });
+    }
     let before = diagnostics.error_count();
     let test = reader.expression(node, &what, diagnostics)?;
     let is_read = diagnostics.error_count() == before;
     if let (Program::Text(text), true) = (&test.program, is_read) {
-        diagnostics.push(constant_condition(node, text, &what));
+        let shown: String = text.chars().take(60).collect();
+        let is = match truth {
+            Truth::Jq => format!("the text `{shown}`, which always counts as true"),
+            Truth::Words => format!("always `{shown}`"),
+        };
+        diagnostics.push(constant_condition(node, &is, &what));
     }
-    Some(Condition {
-        test,
-        truth: truth.unwrap_or(Truth::Jq),
-    })
+    Some(Condition { test, truth })
 }
 
 /// Names, each with a `?` behind it if the step does without.
@@ -297,12 +306,8 @@ pub(super) fn tool_fault(tool: &Text, what: &str) -> Option<Diagnostic> {
     })
 }
 
-fn constant_condition(node: &Node, text: &str, what: &str) -> Diagnostic {
-    let shown: String = text.chars().take(60).collect();
-    Diagnostic::warning(
-        codes::CONSTANT_CONDITION,
-        format!("{what} is always `{shown}`"),
-    )
-    .label(&node.place, "does not depend on anything")
-    .help("write an expression such as `${{ .inputs.enabled }}`, or remove `if`")
+fn constant_condition(node: &Node, is: &str, what: &str) -> Diagnostic {
+    Diagnostic::warning(codes::CONSTANT_CONDITION, format!("{what} is {is}"))
+        .label(&node.place, "does not depend on anything")
+        .help("write an expression such as `${{ .inputs.enabled }}`, or remove `if`")
 }

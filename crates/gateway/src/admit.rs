@@ -166,7 +166,7 @@ pub(crate) async fn single(
     let shared = &intake.shared;
     let (incoming, written) = match parsed(&bytes) {
         Ok(read) => read,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into(),
     };
     if let Incoming::Request { id, method, .. } = &incoming {
         match intake.place(method) {
@@ -233,10 +233,10 @@ pub(crate) async fn single(
 }
 
 /// The message, or the refusal of what is none.
-fn parsed(bytes: &[u8]) -> Result<(Incoming, Written), Response> {
+fn parsed(bytes: &[u8]) -> Result<(Incoming, Written), Told> {
     parse_call(bytes).map_err(|fault| {
         let id = id_of(bytes);
-        refuse(StatusCode::BAD_REQUEST, id.as_ref(), &refusal(&fault))
+        Told::refusal(StatusCode::BAD_REQUEST, id.as_ref(), &refusal(&fault))
     })
 }
 
@@ -285,8 +285,13 @@ fn broken_off(error: &(dyn std::error::Error + 'static), body_bytes_max: usize) 
     if error.is::<LengthLimitError>() {
         return too_long(body_bytes_max);
     }
+    cut_off().into()
+}
+
+/// The body of a message ended before it was whole.
+pub(crate) fn cut_off() -> Told {
     let error = RpcError::new(code::INVALID_REQUEST, "the body could not be read");
-    refuse(StatusCode::BAD_REQUEST, None, &error)
+    Told::refusal(StatusCode::BAD_REQUEST, None, &error)
 }
 
 /// The body of a message took too long.

@@ -2,7 +2,6 @@
 //! request starts (its run, the calls of its steps) stays on that thread too, so that nothing of a call has to wake
 //! another one.
 
-use crate::admit;
 use crate::front::Front;
 use crate::handed::{self, Part};
 use crate::options::HttpOptions;
@@ -158,8 +157,8 @@ impl Served {
                 }
                 Next::Other(bytes) => Part::One(bytes),
                 Next::Rest => Part::Rest,
-                Next::Slow => {
-                    let _ = line.tell(&admit::too_slow(), true).await;
+                Next::Refused(told) => {
+                    let _ = line.tell(&told, true).await;
                     return;
                 }
                 Next::Over => return,

@@ -39,8 +39,8 @@ pub(crate) struct Face {
 pub(crate) enum Look {
     /// The beginning of a head.
     Partial,
-    /// The head of what may be a usual call, whose body has not come yet.
-    Short,
+    /// The head of what may be a usual call of so many bytes, whose body has not come yet.
+    Short(u64),
     Usual(Usual),
     /// A message of so many bytes.
     Other(u64),
@@ -86,7 +86,7 @@ impl Front {
             return Look::Other(bytes);
         }
         let Some(text) = unread.get(head_bytes..end) else {
-            return Look::Short;
+            return Look::Short(bytes);
         };
         let around = Around { heads, parts: None };
         match Direct::usual(&intake.shared, &around, text) {

@@ -49,6 +49,8 @@ pub(crate) async fn serve(
     };
     let mut serving = pin!(http.serve_connection(&mut handed, service));
     tokio::select! {
+        // What has begun is in its hands before it hears that it is to end.
+        biased;
         // A client that goes away in the middle of something is no fault of ours.
         _ = &mut serving => {}
         () = stopped => {
@@ -88,17 +90,23 @@ impl Read for Handed<'_> {
             Part::One(left) => usize::try_from(left).unwrap_or(usize::MAX),
             Part::Rest => usize::MAX,
         };
-        if this.line.unread.is_empty() {
-            match this.line.poll_fill(context) {
+        let wanted = wanted.min(buffer.remaining());
+        if this.line.unread.len() < wanted {
+            match this.line.poll_fill(context, wanted) {
                 Poll::Ready(Ok(1..)) => {}
+                _ if !this.line.unread.is_empty() => {}
                 Poll::Ready(end) => return Poll::Ready(end.map(drop)),
                 Poll::Pending => return Poll::Pending,
             }
         }
         let unread = &mut this.line.unread;
-        let piece = wanted.min(unread.len()).min(buffer.remaining());
+        let piece = wanted.min(unread.len());
         buffer.put_slice(&unread[..piece]);
         unread.drain(..piece);
+        if unread.is_empty() {
+            // `hyper` has a buffer of its own.
+            *unread = Vec::new();
+        }
         if let Part::One(left) = &mut this.part {
             *left -= piece as u64;
         }
@@ -112,7 +120,9 @@ impl Write for Handed<'_> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().line.stream).poll_write(context, bytes)
+        let this = self.get_mut();
+        this.is_flushed = false;
+        Pin::new(&mut this.line.stream).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -120,7 +130,9 @@ impl Write for Handed<'_> {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().line.stream).poll_write_vectored(context, pieces)
+        let this = self.get_mut();
+        this.is_flushed = false;
+        Pin::new(&mut this.line.stream).poll_write_vectored(context, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -131,8 +143,11 @@ impl Write for Handed<'_> {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.line.stream).poll_flush(context);
-        if matches!(flushed, Poll::Ready(Ok(()))) {
-            this.is_flushed |= this.is_told.load(Ordering::SeqCst);
+        let is_over = matches!(flushed, Poll::Ready(Ok(()))) && this.is_told.load(Ordering::SeqCst);
+        if is_over && !this.is_flushed {
+            this.is_flushed = true;
+            // Only another read gives the connection back.
+            context.waker().wake_by_ref();
         }
         flushed
     }

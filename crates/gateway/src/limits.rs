@@ -31,7 +31,7 @@ pub(crate) const PLAIN_HEADERS_MAX: usize = 32;
 pub(crate) const PLAIN_READS_MAX: usize = 16;
 
 /// Room for what is read at once, and kept by an idle connection.
-pub(crate) const PLAIN_BUFFER_BYTES: usize = 4 * 1024;
+pub(crate) const PLAIN_BUFFER_BYTES: usize = 8 * 1024;
 
 /// How soon a client that was refused for the number of requests may come back, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u16 = 1;

@@ -34,8 +34,8 @@ pub(crate) enum Next {
     Other(u64),
     /// Whatever comes, to the end.
     Rest,
-    /// The body of a call did not come in time.
-    Slow,
+    /// The body of a call did not come, for which this is said.
+    Refused(Told),
     /// Nothing.
     Over,
 }
@@ -67,15 +67,15 @@ impl Line {
 
     /// Waits for the next message.
     pub(crate) async fn next(&mut self, front: &Front, mut until: Until<'_, '_>) -> Next {
-        let (mut is_short, mut has_begun) = (false, false);
+        let (mut short, mut has_begun) = (None, false);
         until.begin();
         for _ in 0..PLAIN_READS_MAX {
-            if !self.unread.is_empty() {
+            if self.has_begun() {
                 match front.look(&self.unread) {
                     Look::Usual(usual) => return Next::Usual(usual),
                     Look::Other(bytes) => return Next::Other(bytes),
                     Look::Unframed => return Next::Rest,
-                    Look::Short => is_short = true,
+                    Look::Short(bytes) => short = Some(bytes),
                     Look::Partial => {}
                 }
                 if !has_begun {
@@ -84,15 +84,25 @@ impl Line {
                 }
             }
             if self.unread.len() >= PLAIN_BYTES_MAX {
-                return Next::Rest;
+                break;
             }
             match poll_fn(|context| self.poll_next(context, &mut until)).await {
                 Some(Ok(1..)) => {}
-                None if is_short => return Next::Slow,
+                Some(_) if short.is_some() => return Next::Refused(admit::cut_off()),
+                None if short.is_some() => return Next::Refused(admit::too_slow()),
                 Some(_) | None => return Next::Over,
             }
         }
-        Next::Rest
+        short.map_or(Next::Rest, Next::Other)
+    }
+
+    /// Whether anything has come. Empty lines between messages are nothing, and an idle connection has little room.
+    fn has_begun(&mut self) -> bool {
+        if self.unread.iter().all(|byte| matches!(byte, b'\r' | b'\n')) {
+            self.unread.clear();
+            self.unread.shrink_to(PLAIN_BUFFER_BYTES);
+        }
+        !self.unread.is_empty()
     }
 
     fn poll_next(
@@ -100,7 +110,7 @@ impl Line {
         context: &mut Context<'_>,
         until: &mut Until<'_, '_>,
     ) -> Poll<Option<io::Result<usize>>> {
-        if let Poll::Ready(read) = self.poll_fill(context) {
+        if let Poll::Ready(read) = self.poll_fill(context, PLAIN_BUFFER_BYTES) {
             return Poll::Ready(Some(read));
         }
         let is_late = until.late.as_mut().poll(context).is_ready();
@@ -111,9 +121,13 @@ impl Line {
         Poll::Pending
     }
 
-    /// Reads once; nothing is read at the end.
-    pub(crate) fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.unread.reserve(PLAIN_BUFFER_BYTES);
+    /// Reads once, as much as there is room for; nothing is read at the end.
+    pub(crate) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<io::Result<usize>> {
+        self.unread.reserve(room);
         pin!(self.stream.read_buf(&mut self.unread)).poll(context)
     }
 
@@ -136,21 +150,25 @@ impl Line {
         // Nobody waits for the answer any more.
         let Some(Given {
             told,
-            counted: _counted,
-            place: _place,
+            counted,
+            place,
         }) = given
         else {
             return false;
         };
         let is_last = is_last();
+        // A client that does not read its answer keeps nothing but its connection.
+        drop((counted, place));
         self.tell(&told, is_last).await.is_ok() && !is_last
     }
 
-    /// The client has gone. What it sends ahead is kept, up to a point.
+    /// The client has gone. What it sends ahead is kept, up to a point; one that has sent all it wants to ask waits for
+    /// the answers.
     pub(crate) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
         while self.unread.len() < PLAIN_BYTES_MAX {
-            match self.poll_fill(context) {
+            match self.poll_fill(context, PLAIN_BUFFER_BYTES) {
                 Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(Ok(0)) if !self.unread.is_empty() => return Poll::Pending,
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }
@@ -165,9 +183,6 @@ impl Line {
         let sent = self.stream.write_all(&self.written).await;
         self.written.clear();
         self.written.shrink_to(PLAIN_BUFFER_BYTES);
-        if self.unread.is_empty() {
-            self.unread.shrink_to(PLAIN_BUFFER_BYTES);
-        }
         sent
     }
 }
@@ -177,10 +192,11 @@ fn encode(told: &Told, is_last: bool, to: &mut Vec<u8>) -> io::Result<()> {
     let (status, length) = (told.status, told.text.len());
     let reason = status.canonical_reason().unwrap_or_default();
     write!(to, "HTTP/1.1 {} {reason}\r\n", status.as_str())?;
-    write!(to, "content-type: {JSON}\r\ncontent-length: {length}\r\n")?;
+    write!(to, "content-type: {JSON}\r\n")?;
     if told.is_for_now {
         write!(to, "retry-after: {RETRY_AFTER_SECONDS}\r\n")?;
     }
+    write!(to, "content-length: {length}\r\n")?;
     if is_last {
         to.extend_from_slice(b"connection: close\r\n");
     }

@@ -154,6 +154,30 @@ fn variants() -> Vec<(&'static str, String)> {
 fn odd(body: &str) -> Vec<(&'static str, String)> {
     let with = |name: &str, value: Option<&str>| request(POST, &[(name, value)], body);
     vec![
+        (
+            "much for nobody",
+            request("POST /nothing HTTP/1.1", &[], &"x".repeat(6_000)),
+        ),
+        (
+            "a head alone",
+            "HEAD /health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
+        ),
+        (
+            "an empty line before",
+            format!("\r\n{}", request(POST, &[], body)),
+        ),
+        (
+            "a body where none is wanted",
+            "GET /health HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\nhi".to_owned(),
+        ),
+        (
+            "an older HTTP that stays",
+            request(
+                "POST /mcp HTTP/1.0",
+                &[("connection", Some("keep-alive"))],
+                body,
+            ),
+        ),
         ("another path", request("POST /nothing HTTP/1.1", &[], body)),
         ("a query", request("POST /mcp?a=1 HTTP/1.1", &[], body)),
         ("another verb", request("PUT /mcp HTTP/1.1", &[], body)),
@@ -336,5 +360,59 @@ async fn a_leaving_server_ends_a_connection_with_its_last_answer() {
         let end = tokio::time::timeout(PATIENCE, stream.read(&mut [0])).await;
         assert_eq!(end.unwrap().unwrap(), 0);
     }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answers_takes_nobodys_place() {
+    let world = World::start_with(|options| options.requests_max = 1).await;
+    let text = "x".repeat(40_000);
+    let body = call("demo_echo", &json!({ "arguments": { "text": text } }));
+    let echo = request(POST, &[("mcp-name", Some("demo_echo"))], &body);
+    let mut silent = TcpStream::connect(world.address).await.unwrap();
+    let stalled = async {
+        // The server reads on only while its answers are taken.
+        for _ in 0..1_000 {
+            silent.write_all(echo.as_bytes()).await.unwrap();
+        }
+    };
+    let stalled = tokio::time::timeout(Duration::from_secs(3), stalled).await;
+    assert!(stalled.is_err(), "all was read, whoever takes the answers");
+    let mut other = TcpStream::connect(world.address).await.unwrap();
+    other.write_all(usual().as_bytes()).await.unwrap();
+    assert!(one(&mut other).await.starts_with("HTTP/1.1 200 OK"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_has_begun_when_the_server_is_told_to_leave_is_answered() {
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
+    let changed = [("mcp-method", Some("tools/list")), ("mcp-name", None)];
+    let list = request(POST, &changed, &list.to_string());
+    for _ in 0..8 {
+        let world = World::start().await;
+        let (most, rest) = list.split_at(list.len() - 1);
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        stream.write_all(most.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        world.stop.cancel();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stream.write_all(rest.as_bytes()).await.unwrap();
+        let answer = one(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_has_asked_all_it_wants_is_answered_all_but_the_last() {
+    let world = World::start().await;
+    let body = call("demo_slow", &json!({ "arguments": { "ms": 100 } }));
+    let slow = request(POST, &[("mcp-name", Some("demo_slow"))], &body);
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let both = format!("{slow}{}", usual());
+    stream.write_all(both.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    assert!(one(&mut stream).await.contains("\"ms\":100"));
     world.end().await;
 }

@@ -156,19 +156,23 @@ async fn bodies_that_are_no_message_are_refused() {
         let text = refusal["error"]["message"].as_str().unwrap();
         assert!(text.contains(words), "{text}");
     }
-    // What cannot be read is refused by its id where that can.
-    let odd = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"own":1e400}}}"#;
-    let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], odd).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
-    let refusal = answer.response().await;
-    assert_eq!(
-        (&refusal["id"], &refusal["error"]["code"]),
-        (&7.into(), &(-32700).into())
-    );
     let long = vec![b' '; 5 * 1024 * 1024];
     let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], long).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(answer.response().await["error"]["code"], -32600);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_by_its_id_where_that_can() {
+    let world = World::start().await;
+    let client = Http::new(world.address);
+    let odd = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"own":1e400}}}"#;
+    let mut answer = client.send(Method::POST, "/mcp", &[JSON, BOTH], odd).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let refusal = answer.response().await;
+    assert_eq!(refusal["id"], 7, "{refusal}");
+    assert_eq!(refusal["error"]["code"], -32700, "{refusal}");
     world.end().await;
 }
 

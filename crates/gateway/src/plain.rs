@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, Write as _};
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -121,12 +121,14 @@ impl Line {
         Poll::Pending
     }
 
-    /// Reads once, as much as there is room for; nothing is read at the end.
+    /// Reads once, as much as there is room for; nothing is read at the end. Room is made when there is something to
+    /// read: most connections wait most of the time.
     pub(crate) fn poll_fill(
         &mut self,
         context: &mut Context<'_>,
         room: usize,
     ) -> Poll<io::Result<usize>> {
+        ready!(self.stream.poll_read_ready(context))?;
         self.unread.reserve(room);
         pin!(self.stream.read_buf(&mut self.unread)).poll(context)
     }

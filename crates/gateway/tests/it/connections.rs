@@ -310,7 +310,7 @@ async fn one(stream: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_connection_that_is_used_is_not_idle() {
-    let idle = Duration::from_millis(400);
+    let idle = Duration::from_secs(1);
     let world = World::start_with(|options| options.connection_idle = idle).await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     for _ in 0..8 {
@@ -342,18 +342,18 @@ async fn the_body_of_a_call_that_does_not_come_is_told_of() {
 #[tokio::test]
 async fn a_leaving_server_ends_a_connection_with_its_last_answer() {
     let world = World::start().await;
-    let body = call("demo_slow", &json!({ "arguments": { "ms": 300 } }));
+    let body = call("demo_slow", &json!({ "arguments": { "ms": 1500 } }));
     let slow = request(POST, &[("mcp-name", Some("demo_slow"))], &body);
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     stream.write_all(usual().as_bytes()).await.unwrap();
     assert!(!one(&mut stream).await.contains("connection: close"));
     let mut idle = TcpStream::connect(world.address).await.unwrap();
     stream.write_all(slow.as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
     world.stop.cancel();
     let answer = one(&mut stream).await;
     assert!(
-        answer.contains("connection: close") && answer.contains("\"ms\":300"),
+        answer.contains("connection: close") && answer.contains("\"ms\":1500"),
         "{answer}"
     );
     for stream in [&mut stream, &mut idle] {
@@ -389,12 +389,12 @@ async fn what_has_begun_when_the_server_is_told_to_leave_is_answered() {
     let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
     let changed = [("mcp-method", Some("tools/list")), ("mcp-name", None)];
     let list = request(POST, &changed, &list.to_string());
-    for _ in 0..8 {
+    for _ in 0..4 {
         let world = World::start().await;
         let (most, rest) = list.split_at(list.len() - 1);
         let mut stream = TcpStream::connect(world.address).await.unwrap();
         stream.write_all(most.as_bytes()).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
         world.stop.cancel();
         tokio::time::sleep(Duration::from_millis(20)).await;
         stream.write_all(rest.as_bytes()).await.unwrap();

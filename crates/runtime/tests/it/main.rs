@@ -7,6 +7,7 @@ mod doubted;
 mod labels;
 mod leave;
 mod limits;
+mod logged;
 mod names;
 mod offers;
 mod refused;

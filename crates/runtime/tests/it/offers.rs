@@ -1,15 +1,12 @@
 //! Resources, prompts, completion and updates through the runtime, merged from two backends.
 
+use crate::logged::Logged;
 use crate::world::{PATIENCE, demo, start};
 use onecall_mcp::{Exact, Fields};
 use onecall_runtime::calls::Request;
 use onecall_runtime::offers::{OfferError, Requester};
 use onecall_runtime::runtime::Runtime;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
 
 fn column(list: &[Exact], key: &str) -> Vec<String> {
     let text = |entry: &Exact| entry.value()[key].as_str().unwrap().to_owned();
@@ -161,41 +158,20 @@ async fn where_only_workflows_are_shown_nothing_else_is() {
     runtime.shutdown(std::time::Duration::ZERO).await;
 }
 
-/// Counts what the merging of offers warns of.
-struct Counting(Arc<AtomicUsize>);
-
-impl Subscriber for Counting {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "onecall_runtime::offers"
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, event: &Event<'_>) {
-        if self.enabled(event.metadata()) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
 #[tokio::test]
 async fn a_name_that_two_backends_want_is_told_once() {
     let (runtime, _stop) = two("").await;
-    let told = Arc::new(AtomicUsize::new(0));
-    let _counting = tracing::subscriber::set_default(Counting(Arc::clone(&told)));
+    let told = Logged::of("onecall_runtime::offers");
+    let _telling = tracing::subscriber::set_default(told.clone());
     runtime.resources().await;
-    let first = told.load(Ordering::SeqCst);
+    let first = told.lines().len();
     assert!(first > 0, "both have the same notes");
     runtime.resources().await;
     runtime.prompts().await;
     runtime.resources().await;
-    assert_eq!(told.load(Ordering::SeqCst), first);
+    assert_eq!(told.lines().len(), first);
     // Templates are lists of their own.
     runtime.resource_templates().await;
-    assert!(told.load(Ordering::SeqCst) > first);
+    assert!(told.lines().len() > first);
     runtime.shutdown(std::time::Duration::ZERO).await;
 }

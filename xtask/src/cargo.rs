@@ -24,8 +24,8 @@ impl Profile {
         }
     }
 
-    /// Below the folder of what is built.
-    fn folder(self) -> &'static str {
+    /// The name of its directory below the build directory.
+    fn directory(self) -> &'static str {
         match self {
             Self::Debug => "debug",
             other => other.name(),
@@ -50,13 +50,13 @@ pub(crate) fn tests_of_binary(module: &str) -> Command {
 /// The binary `onecall`.
 pub(crate) fn program(profile: Profile) -> anyhow::Result<PathBuf> {
     build(&["--package", "onecall-cli"], profile)?;
-    Ok(folder(profile).join("onecall"))
+    Ok(directory(profile).join("onecall"))
 }
 
 /// The program of an example.
 pub(crate) fn example(package: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
     build(&["--package", package, "--example", name], profile)?;
-    Ok(folder(profile).join("examples").join(name))
+    Ok(directory(profile).join("examples").join(name))
 }
 
 fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
@@ -72,8 +72,12 @@ fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn folder(profile: Profile) -> PathBuf {
+fn directory(profile: Profile) -> PathBuf {
+    target().join(profile.directory())
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = named.unwrap_or_else(|| root().join("target"));
-    target.join(profile.folder())
+    named.unwrap_or_else(|| root().join("target"))
 }

@@ -3,7 +3,7 @@
 
 use crate::cargo::{Profile, example, program};
 use crate::node::{self, Node};
-use crate::part::{Outcome, root, say};
+use crate::part::{Outcome, root, say, scratch};
 use anyhow::{Context, bail};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -51,9 +51,7 @@ fn server(node: &Node, outcome: &mut Outcome) -> anyhow::Result<()> {
     let program = program(Profile::Debug)?;
     let text = root().join("tests/conformance/server.yaml");
     let text = crate::obtain::read(&text, BASELINE_BYTES_MAX)?;
-    let folder = root().join(".cache/conformance");
-    std::fs::create_dir_all(&folder)?;
-    let file = folder.join("server.yaml");
+    let file = scratch("conformance-server")?.join("server.yaml");
     std::fs::write(
         &file,
         text.replace("FIXTURE", &backend.display().to_string()),
@@ -90,6 +88,7 @@ fn url(child: &mut Child) -> anyhow::Result<String> {
 fn suite(node: &Node, words: &[&str], outcome: &mut Outcome) -> anyhow::Result<()> {
     let side = words.first().copied().unwrap_or_default();
     let baseline = root().join(format!("tests/conformance/{side}.yml"));
+    let reports = scratch(&format!("conformance-{side}-reports"))?;
     for revision in REQUIREMENTS {
         let output = Command::new(&node.program)
             .arg(node.conformance())
@@ -97,7 +96,7 @@ fn suite(node: &Node, words: &[&str], outcome: &mut Outcome) -> anyhow::Result<(
             .args(["--requirements", revision, "--expected-failures"])
             .arg(&baseline)
             .arg("--output-dir")
-            .arg(root().join(".cache/conformance").join(side).join(revision))
+            .arg(reports.join(revision))
             .stdin(Stdio::null())
             .output()
             .context("cannot start the conformance suite")?;

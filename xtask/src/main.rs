@@ -8,6 +8,7 @@ mod obtain;
 mod part;
 mod python;
 mod real;
+mod skips;
 mod table;
 mod test;
 

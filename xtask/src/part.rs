@@ -30,6 +30,18 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 
+/// An empty directory for the files of one part, below the build directory.
+pub(crate) fn scratch(name: &str) -> std::io::Result<PathBuf> {
+    let directory = crate::cargo::target().join("xtask").join(name);
+    // Files of an earlier run must not be found again.
+    match std::fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
 /// Runs a command, passing its output on and counting what its test runner reports.
 ///
 /// A line `skipped: NAME (REASON)` names a test that could not be run here.

@@ -2,7 +2,7 @@
 
 use crate::cargo::{Profile, cargo, example, program, tests_of_binary};
 use crate::part::{Outcome, root, say};
-use crate::{conformance, node, python, real, table};
+use crate::{conformance, node, python, real, skips, table};
 use anyhow::bail;
 use std::process::Command;
 
@@ -41,6 +41,7 @@ pub(crate) fn run(names: &[&str]) -> anyhow::Result<bool> {
             outcomes.push(run()?);
         }
     }
+    skips::enforce(&mut outcomes)?;
     table::print(&outcomes);
     Ok(outcomes.iter().all(|outcome| outcome.is_ok))
 }

@@ -1,5 +1,6 @@
 //! Programs of this workspace: built, and where they are then.
 
+use crate::built::{self, Kind};
 use crate::part::{root, say};
 use anyhow::{Context, ensure};
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::process::Command;
 /// How a program is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
+    /// As tests are built, with the features of the whole workspace.
     Debug,
     Release,
     /// As it is handed out.
@@ -40,21 +42,20 @@ pub(crate) fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// The tests of the binary in these modules, with what they print.
-pub(crate) fn tests_of_binary(module: &str) -> Command {
-    let mut command = cargo(&["test", "--package", "onecall-cli", "--test", "it", "--"]);
-    command.args([module, "--nocapture"]);
-    command
-}
-
 /// The binary `onecall`.
 pub(crate) fn program(profile: Profile) -> anyhow::Result<PathBuf> {
+    if profile == Profile::Debug {
+        return built::path_of("onecall-cli", Kind::Program, "onecall");
+    }
     build(&["--package", "onecall-cli"], profile)?;
     Ok(directory(profile).join("onecall"))
 }
 
 /// The program of an example.
 pub(crate) fn example(package: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
+    if profile == Profile::Debug {
+        return built::path_of(package, Kind::Example, name);
+    }
     build(&["--package", package, "--example", name], profile)?;
     Ok(directory(profile).join("examples").join(name))
 }
@@ -63,9 +64,7 @@ fn build(words: &[&str], profile: Profile) -> anyhow::Result<()> {
     let mut command = cargo(&["build", "--quiet"]);
     command.args(words).args(["--profile", profile.name()]);
     let what = words.join(" ");
-    if profile != Profile::Debug {
-        say(&format!("building {what} ({})", profile.name()));
-    }
+    say(&format!("building {what} ({})", profile.name()));
     let status = command.status();
     let status = status.with_context(|| format!("cannot build {what}"))?;
     ensure!(status.success(), "{what} does not build");

@@ -1,6 +1,7 @@
 //! Automation of this repository. `cargo xtask test` runs everything CI runs.
 
 mod bench;
+mod built;
 mod cargo;
 mod conformance;
 mod node;

@@ -42,21 +42,38 @@ pub(crate) fn scratch(name: &str) -> std::io::Result<PathBuf> {
     Ok(directory)
 }
 
-/// Runs a command, passing its output on and counting what its test runner reports.
+/// Runs commands one after the other, prints their output and counts what their test runners report. A command that
+/// fails does not keep the next from running.
 ///
 /// A line `skipped: NAME (REASON)` names a test that could not be run here.
-pub(crate) fn run(name: &'static str, command: &mut Command) -> anyhow::Result<Outcome> {
-    say(&format!("── {name}: {}", shown(command)));
+pub(crate) fn run_all(
+    name: &'static str,
+    commands: impl IntoIterator<Item = Command>,
+) -> anyhow::Result<Outcome> {
     let start = Instant::now();
+    let mut outcome = Outcome {
+        name,
+        is_ok: true,
+        ..Outcome::default()
+    };
+    for command in commands {
+        run_one(&mut outcome, command)?;
+    }
+    outcome.is_ok &= outcome.failed == 0;
+    outcome.time = start.elapsed();
+    Ok(outcome)
+}
+
+fn run_one(outcome: &mut Outcome, mut command: Command) -> anyhow::Result<()> {
+    let name = outcome.name;
+    say(&format!("── {name}: {}", shown(&command)));
+    if command.get_current_dir().is_none() {
+        command.current_dir(root());
+    }
     let mut child = command
-        .current_dir(root())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start part `{name}`"))?;
-    let mut outcome = Outcome {
-        name,
-        ..Outcome::default()
-    };
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
             let line = line?;
@@ -64,10 +81,8 @@ pub(crate) fn run(name: &'static str, command: &mut Command) -> anyhow::Result<O
             say(&line);
         }
     }
-    let status = child.wait()?;
-    outcome.is_ok = status.success() && outcome.failed == 0;
-    outcome.time = start.elapsed();
-    Ok(outcome)
+    outcome.is_ok &= child.wait()?.success();
+    Ok(())
 }
 
 fn shown(command: &Command) -> String {

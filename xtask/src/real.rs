@@ -22,5 +22,5 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
         .args([node, modules.into(), python])
         .arg(root().join("tests/servers"))
         .arg(&work);
-    crate::part::run("real", &mut command)
+    crate::part::run_all("real", [command])
 }

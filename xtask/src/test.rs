@@ -1,16 +1,22 @@
 //! The parts of the test run, in the order that finds faults soonest.
 
-use crate::cargo::{Profile, cargo, example, program, tests_of_binary};
+use crate::built::{Kind, executables};
+use crate::cargo::{Profile, cargo, example, program};
 use crate::part::{Outcome, root, say};
 use crate::{conformance, node, python, real, skips, table};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use std::process::Command;
+use std::time::Instant;
+
+/// The package of the binary.
+const CLI: &str = "onecall-cli";
 
 type Run = fn() -> anyhow::Result<Outcome>;
 
 const PARTS: &[(&str, Run)] = &[
     ("fmt", fmt),
     ("clippy", clippy),
+    ("build", build),
     ("unit", unit),
     ("cli", cli),
     ("skeleton", skeleton),
@@ -38,7 +44,7 @@ pub(crate) fn run(names: &[&str]) -> anyhow::Result<bool> {
     let mut outcomes = Vec::new();
     for (name, run) in PARTS {
         if names.is_empty() || names.contains(name) {
-            outcomes.push(run()?);
+            outcomes.push(run().unwrap_or_else(|error| broken(name, &error)));
         }
     }
     skips::enforce(&mut outcomes)?;
@@ -63,36 +69,62 @@ fn clippy() -> anyhow::Result<Outcome> {
     run_part("clippy", cargo(&words))
 }
 
+/// A part that could not run.
+fn broken(name: &'static str, error: &anyhow::Error) -> Outcome {
+    say(&format!("error: {error:#}"));
+    Outcome {
+        name,
+        ..Outcome::default()
+    }
+}
+
+/// Builds what all later parts run.
+fn build() -> anyhow::Result<Outcome> {
+    let start = Instant::now();
+    executables()?;
+    Ok(Outcome {
+        name: "build",
+        is_ok: true,
+        time: start.elapsed(),
+        ..Outcome::default()
+    })
+}
+
 fn unit() -> anyhow::Result<Outcome> {
-    let words = [
-        "test",
-        "--quiet",
-        "--workspace",
-        "--exclude",
-        "onecall-cli",
-        "--no-fail-fast",
-    ];
-    run_part("unit", cargo(&words))
+    let executables = executables()?.iter();
+    let tests = executables.filter(|own| own.kind == Kind::Test && own.package != CLI);
+    let tests = tests.map(|own| {
+        let mut command = own.command();
+        command.arg("--quiet");
+        command
+    });
+    let documents = cargo(&["test", "--quiet", "--workspace", "--doc"]);
+    crate::part::run_all("unit", tests.chain([documents]))
 }
 
 fn cli() -> anyhow::Result<Outcome> {
-    let words = [
-        "test",
-        "--quiet",
-        "--package",
-        "onecall-cli",
-        "--",
-        "--skip",
-        "skeleton::",
-        "--skip",
-        "clients::",
-    ];
-    run_part("cli", cargo(&words))
+    let executables = executables()?.iter();
+    let tests = executables.filter(|own| own.kind == Kind::Test && own.package == CLI);
+    let tests = tests.map(|own| {
+        let mut command = own.command();
+        command.args(["--quiet", "--skip", "skeleton::", "--skip", "clients::"]);
+        command
+    });
+    crate::part::run_all("cli", tests)
+}
+
+/// The tests of the binary in one module, with what they print.
+fn tests_of_binary(module: &str) -> anyhow::Result<Command> {
+    let mut tests = executables()?.iter();
+    let tests = tests.find(|own| (&*own.package, own.kind, &*own.name) == (CLI, Kind::Test, "it"));
+    let mut command = tests.context("the binary has no tests")?.command();
+    command.args([module, "--nocapture"]);
+    Ok(command)
 }
 
 /// The road from file to client, with the real binary and a client that is not ours.
 fn skeleton() -> anyhow::Result<Outcome> {
-    let mut command = tests_of_binary("skeleton::");
+    let mut command = tests_of_binary("skeleton::")?;
     let missing = match python::environment() {
         Ok(python) => {
             command.env("ONECALL_TEST_PYTHON", python);
@@ -128,7 +160,7 @@ pub(crate) fn kill(words: &[&str]) -> anyhow::Result<Outcome> {
 
 /// Clients that are not ours, against the real gateway; each kind is skipped by name where it cannot be had.
 fn clients() -> anyhow::Result<Outcome> {
-    let mut command = tests_of_binary("clients::");
+    let mut command = tests_of_binary("clients::")?;
     let mut missing = Vec::new();
     let pythons = [
         ("python_", "ONECALL_TEST_PYTHON", python::environment()),
@@ -160,6 +192,6 @@ fn clients() -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn run_part(name: &'static str, mut command: Command) -> anyhow::Result<Outcome> {
-    crate::part::run(name, &mut command)
+fn run_part(name: &'static str, command: Command) -> anyhow::Result<Outcome> {
+    crate::part::run_all(name, [command])
 }

@@ -8,6 +8,7 @@ use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
 use crate::command::lock::LockArgs;
 use crate::command::runs;
+use crate::command::test::TestArgs;
 use crate::files::FileArgs;
 use crate::token::TokenArgs;
 use clap::error::{ContextKind, ContextValue};
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     /// Call a workflow or tool once and print its result
     #[command(alias = "run")]
     Call(CallArgs),
+    /// Test the compositions of suites
+    Test(TestArgs),
     /// Publish workflows as an MCP server
     Serve(ServeArgs),
     /// Look at runs, answer their questions, stop them

@@ -16,4 +16,5 @@ pub(crate) mod render;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod test;
 pub(crate) mod tools;

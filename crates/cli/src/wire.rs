@@ -465,11 +465,19 @@ fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(store) = store {
         return Ok(store.to_owned());
     }
+    match state_directory() {
+        Ok(directory) => Ok(directory.join("onecall.db")),
+        Err(_) => bail!("no home folder is known; give --store FILE or --ephemeral"),
+    }
+}
+
+/// The directory of the user for what the program remembers.
+pub(crate) fn state_directory() -> anyhow::Result<PathBuf> {
     let folder = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
     let home = || home.map(|home| PathBuf::from(home).join(".local/state"));
     match folder.filter(|folder| folder.is_absolute()).or_else(home) {
-        Some(folder) => Ok(folder.join("onecall").join("onecall.db")),
-        None => bail!("no home folder is known; give --store FILE or --ephemeral"),
+        Some(folder) => Ok(folder.join("onecall")),
+        None => bail!("no home directory is known; set `HOME` or `XDG_STATE_HOME`"),
     }
 }

@@ -18,7 +18,7 @@ use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
 use crate::workloads::Stated;
 use onecall_dialects::dialect::{Kind, MAIN_KEYS};
-use onecall_dialects::mcptest::Compat;
+use onecall_dialects::mcptest::{Compat, Tests};
 use onecall_dialects::native;
 use onecall_dialects::toolhive::Home;
 use onecall_source::{
@@ -327,6 +327,7 @@ struct Merged {
     /// Environment variables that compositions may read.
     readable: BTreeSet<String>,
     compositions: Vec<Built>,
+    tests: Vec<Tests>,
     /// The names of the workflows of the server.
     taken: Taken,
     /// What is said of backends by name, for when all are known.
@@ -371,6 +372,7 @@ impl Merged {
     fn add_suite(&mut self, own: Suite, diagnostics: &mut Diagnostics) {
         self.server.backends.extend(own.backends);
         for composition in own.compositions {
+            self.tests.push(composition.tests);
             let built = composition.built;
             let (name, place) = (built.name().as_str(), built.place());
             if composition.is_published || self.exposed.publish(name) {
@@ -468,6 +470,7 @@ impl Merged {
             durability: self.durability,
             limits: self.limits,
             reach: self.reach,
+            tests: self.tests,
             ..Settings::default()
         };
         for built in self.unpublished {

@@ -2,6 +2,7 @@
 
 use crate::limits::TOKEN_BYTES_MIN;
 use crate::reach::Reach;
+use onecall_dialects::mcptest::Tests;
 use onecall_source::{Place, Text};
 use onecall_workflow::draft::{Built, Draft};
 use onecall_workflow::lock::Lock;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub unpublished: Vec<Workflow>,
     /// Compositions that are not published: they can be called by command and tested.
     pub compositions: Vec<Workflow>,
+    /// What the suites say about testing their compositions, published or not.
+    pub tests: Vec<Tests>,
     /// Workflows with faults that no server would publish.
     pub unpublished_drafts: Vec<Draft>,
     /// A file that may give backends could not be parsed to its end, so not all of them are known.

@@ -14,7 +14,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use onecall_source::{Diagnostics, Node};
+use onecall_source::{Diagnostics, Node, Place};
 use onecall_workflow::draft::Built;
 use std::collections::BTreeMap;
 
@@ -51,6 +51,29 @@ pub struct Composition {
     pub built: Built,
     /// `publish: true`: it is a tool, not only something to call and test.
     pub is_published: bool,
+    pub tests: Tests,
+}
+
+/// What a suite says about testing one composition, for the test runner to read.
+#[derive(Clone, Debug)]
+pub struct Tests {
+    /// The name of the composition.
+    pub name: String,
+    pub place: Place,
+    pub description: Option<String>,
+    pub tags: Option<Node>,
+    pub expect: Option<Node>,
+    pub cases: Option<Node>,
+    pub eval: Option<Node>,
+    /// What its nodes read as `${var.…}`.
+    pub variables: Vec<TestVariable>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestVariable {
+    pub name: String,
+    /// Every read of it gives a default.
+    pub has_default: bool,
 }
 
 /// All compositions of a suite.

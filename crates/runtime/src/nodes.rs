@@ -24,6 +24,9 @@ pub struct Trace {
     /// The cap that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tripped: Option<&'static str>,
+    /// Why the run failed, or why its output cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// One node.
@@ -110,6 +113,7 @@ pub fn of(state: &State) -> Trace {
         cost_total: state.spent.cost.as_usd(),
         tokens_total: state.spent.tokens,
         budget_tripped: budget_tripped(state),
+        failure: failure(state),
     }
 }
 
@@ -176,6 +180,16 @@ fn output(state: &State) -> Value {
         ) => partial.get("output").cloned().unwrap_or_default(),
         None => Value::Null,
     }
+}
+
+fn failure(state: &State) -> Option<String> {
+    let failure = match state.end.as_ref()? {
+        End::Completed { failure, .. } => failure.as_ref()?,
+        End::Failed { failure, .. }
+        | End::TimedOut { failure, .. }
+        | End::Cancelled { failure, .. } => failure,
+    };
+    Some(failure.message.clone())
 }
 
 fn budget_tripped(state: &State) -> Option<&'static str> {

@@ -21,6 +21,9 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let inputs = collected.inputs.clone();
     let mut loaded = wire::understand(collected, args.files.compat());
     args.files.pick(&mut loaded)?;
+    for tests in &loaded.settings.tests {
+        onecall_suite::Composition::read(tests, &mut loaded.diagnostics);
+    }
     let saved = args.tools.as_deref().map(read_tools).transpose()?;
     let unfit = check_tools(&loaded, saved.as_ref());
     loaded.diagnostics.extend(unfit.iter().cloned());

@@ -31,3 +31,4 @@ mod skeleton;
 mod slips;
 mod suites;
 mod support;
+mod testing;

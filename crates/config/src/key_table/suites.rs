@@ -49,9 +49,23 @@ pub(super) const PARTS: &[Part] = &[
             acts("publish", Flag),
             acts("inputs", Mapping),
             acts("policy", Mapping),
-            noted("expect"),
-            noted("cases"),
+            acts("expect", Many("assertion")),
+            acts("cases", Many("case")),
+            acts("tags", Texts),
             noted("eval"),
+        ],
+    ),
+    plain(
+        "assertion",
+        &[needed("target", Text), needed("matcher", Mapping)],
+    ),
+    plain(
+        "case",
+        &[
+            needed("name", Text),
+            acts("vars", Mapping),
+            acts("golden", Any),
+            acts("expect", Many("assertion")),
         ],
     ),
     plain(

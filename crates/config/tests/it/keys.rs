@@ -22,6 +22,11 @@ fn seen(outcome: &Outcome, file: &str) -> String {
     for workflow in &settings.compositions {
         text.push_str(&onecall_workflow::print::print(workflow));
     }
+    for tests in &settings.tests {
+        let parts = [&tests.expect, &tests.cases, &tests.tags];
+        let parts = parts.map(|part| part.as_ref().map(onecall_source::Node::to_json));
+        let _ = write!(text, "{parts:?}");
+    }
     for server in &settings.servers {
         let _ = write!(
             text,

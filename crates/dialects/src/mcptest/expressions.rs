@@ -1,8 +1,8 @@
 //! What the `${…}` and the jq programs of a composition read: nodes, the element of a loop, variables.
 //! The environment is read only where the configuration names the variable.
 
-use super::Compat;
 use super::template::{self, Part, Read, Step, Template};
+use super::{Compat, TestVariable};
 use crate::arguments;
 use onecall_source::{Diagnostic, Diagnostics, Node, NodeKind, Text, codes, suggest};
 use onecall_workflow::expression::{
@@ -67,6 +67,15 @@ impl<'a> Reader<'a> {
             schema["required"] = json!(needed);
         }
         schema
+    }
+
+    /// What was read as `${var.…}` so far.
+    pub(super) fn variables(&self) -> Vec<TestVariable> {
+        let read = self.inputs.iter().map(|(name, has_default)| TestVariable {
+            name: name.clone(),
+            has_default: *has_default,
+        });
+        read.collect()
     }
 
     /// A JSON value with templates at its leaves.

@@ -6,10 +6,10 @@ mod step;
 
 use super::expressions::{Names, Reader};
 use super::syntax::{self, Output as WrittenOutput, Suite};
-use super::{Compat, Composition, Options, evaluation, policy, programs};
+use super::{Compat, Composition, Options, TestVariable, Tests, evaluation, policy, programs};
 use crate::name::{self, UNNAMED};
 use crate::schema_places;
-use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::builder::{Builder, Rules, Undeclared};
 use onecall_workflow::draft::Built;
 use onecall_workflow::name::WorkflowName;
@@ -46,12 +46,31 @@ pub(super) fn suite(
                 diagnostics.push(same_name(name));
             }
         }
+        let (built, variables) = context.composition(written, is_published, diagnostics);
         compositions.push(Composition {
-            built: context.composition(written, is_published, diagnostics),
+            built,
             is_published,
+            tests: tests(written, variables),
         });
     }
     compositions
+}
+
+fn tests(written: &syntax::Composition<'_>, variables: Vec<TestVariable>) -> Tests {
+    let node = |entry: Option<&Entry>| entry.map(|entry| entry.value.clone());
+    let name = written.name;
+    Tests {
+        name: name.map_or(UNNAMED, |name| name.as_str()).to_owned(),
+        place: name
+            .map_or(&written.node.place, |name| name.place())
+            .clone(),
+        description: written.description.map(ToString::to_string),
+        tags: written.tags.cloned(),
+        expect: node(written.expect),
+        cases: node(written.cases),
+        eval: node(written.eval),
+        variables,
+    }
 }
 
 /// The values of `variables`, where they have one.
@@ -93,7 +112,7 @@ impl Context<'_> {
         written: &syntax::Composition<'_>,
         is_published: bool,
         diagnostics: &mut Diagnostics,
-    ) -> Built {
+    ) -> (Built, Vec<TestVariable>) {
         let before = diagnostics.error_count();
         if let Some(eval) = written.eval {
             evaluation::check(&eval.value, diagnostics);
@@ -156,8 +175,10 @@ impl Context<'_> {
         if let Some(fields) = policies {
             policy::of_run(fields, &mut builder, diagnostics);
         }
+        let variables = reader.variables();
         let built = builder.finish(diagnostics);
-        built.only_if(diagnostics.error_count() == before)
+        let built = built.only_if(diagnostics.error_count() == before);
+        (built, variables)
     }
 }
 

@@ -70,12 +70,12 @@ pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
     Some(notice.help("nothing has to be done; `--compat mcptest-1.3` reads it as 1.3.0 does"))
 }
 
-/// The notice of a suite that has more than compositions to run.
+/// The notice of a suite that has tests which `onecall test` does not run.
 pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
-    let of_compositions = suite.compositions.iter().flat_map(|composition| {
-        let keys = [composition.expect, composition.cases, composition.eval];
-        keys.into_iter().flatten().map(|entry| &entry.key)
-    });
+    let of_compositions = suite
+        .compositions
+        .iter()
+        .flat_map(|composition| composition.eval.iter().map(|entry| &entry.key));
     let mut keys: Vec<&Text> = Vec::new();
     for key in of_compositions.chain(suite.tests.iter().copied()) {
         if !keys.iter().any(|known| **known == *key.as_str()) {
@@ -86,9 +86,10 @@ pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
     let message = format!("tests are not run yet: {}", names.join(", "));
     let mut notice = Diagnostic::remark(codes::NOT_RUN_YET, message);
     for key in keys.iter().take(NOTICE_PLACES_MAX) {
-        notice = notice.label(key.place(), "read over");
+        notice = notice.label(key.place(), "not run");
     }
-    let notice = notice.help("compositions run and can be published without them");
+    let notice = notice
+        .help("`onecall test` runs `expect`, `cases` and `golden`; metrics of `eval` are deferred");
     (!keys.is_empty()).then_some(notice)
 }
 

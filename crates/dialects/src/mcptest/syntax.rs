@@ -42,6 +42,7 @@ pub(super) struct Composition<'n> {
     pub(super) expect: Option<&'n Entry>,
     pub(super) cases: Option<&'n Entry>,
     pub(super) eval: Option<&'n Entry>,
+    pub(super) tags: Option<&'n Node>,
     /// The JSON Schema of what callers give as `${var.…}`.
     pub(super) inputs: Option<&'n Node>,
     /// Policies that are spelled out.
@@ -185,6 +186,7 @@ impl<'n> Composition<'n> {
             expect: fields.entry("expect"),
             cases: fields.entry("cases"),
             eval: fields.entry("eval"),
+            tags: fields.optional("tags"),
             inputs: fields
                 .optional("inputs")
                 .filter(|node| node.expect_mapping("inputs", diagnostics).is_some()),

@@ -92,12 +92,17 @@ super::codes! {
     UNKNOWN_SERVER = "WF502", "unknown server", "A node names a server that is not declared.";
     SERVER_UNCLEAR = "WF503", "server not named", "There are several servers, and a node does not say which one it calls.";
     SUITE_DIFFERS = "WF504", "suite runs differently elsewhere", "A suite has something that mcptest 1.3.0 does not do as its page says.";
-    NOT_RUN_YET = "WF505", "part of a suite not run yet", "A suite has tests that are read over for now.";
+    NOT_RUN_YET = "WF505", "part of a suite not run yet", "A suite has tests that `onecall test` does not run.";
     NAME_HIDES_VARIABLE = "WF506", "node hides a variable", "A template names both a node and a variable, and reads the node.";
     ENVIRONMENT_NOT_NAMED = "WF507", "environment not read", "A composition reads an environment variable that the configuration does not name.";
     EVALUATION = "WF508", "judged metric", "A judged metric does not exist, or its rubric cannot be judged.";
     DUPLICATE_COMPOSITION = "WF509", "duplicate composition", "Two compositions of a suite have the same name.";
     ASSERTION_EMPTY = "WF510", "assertion that always holds", "A matcher of a suite asks for nothing, so that every value passes.";
+    UNKNOWN_MATCHER = "WF511", "unknown matcher", "An assertion of a suite names a matcher that does not exist.";
+    MATCHER_INVALID = "WF512", "matcher that cannot be used", "The argument of a matcher is not what the matcher needs.";
+    TARGET_INVALID = "WF513", "target that cannot be read", "The target of an assertion is not a path.";
+    CASE_VARIABLE = "WF514", "variable of a case", "A case lacks a variable that a node reads, or has one that no node reads.";
+    DUPLICATE_CASE = "WF515", "duplicate case", "Two cases of a composition have the same name.";
 
     // `WF6xx`: configuration.
     UNRECOGNISED = "WF601", "file not recognised", "A file was named that is none of the kinds that are read.";

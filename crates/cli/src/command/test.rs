@@ -1,0 +1,315 @@
+//! `onecall test`: runs the compositions of suites and judges what they came to.
+//! Rows go to stdout as they end, or as one report; what is wrong with the files goes to stderr.
+
+mod failed;
+
+use crate::args::StoreArgs;
+use crate::exit::Exit;
+use crate::files::FileArgs;
+use crate::wire::{self, Loaded};
+use crate::{print, values};
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use onecall_config::settings::Settings;
+use onecall_runtime::runtime::Runtime;
+use onecall_suite::report::{Reporter, Silent, github, json, junit, terminal};
+use onecall_suite::row::{Row, Summary};
+use onecall_suite::{Composition, Options, Selected, Selection, run as run_rows};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line are independent"
+)]
+#[command(
+    after_help = "Examples:\n  onecall test\n  onecall test suite.yaml --filter render\n  onecall test suite.yaml --case common-query --var limit:=3\n  onecall test suite.yaml --format junit --output report.xml\n  onecall test --last-failed"
+)]
+pub(crate) struct TestArgs {
+    /// Suites, the files that give their backends, or directories [default: `onecall.yaml`, `mcptest.yaml` or `mcptest.yml` here]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// A suite, as mcptest names it
+    #[arg(short, long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// How to report
+    #[arg(long, visible_alias = "reporter", value_enum, default_value_t = Format::Pretty)]
+    format: Format,
+    /// Write the report to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Only compositions whose name contains this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    filter: Vec<String>,
+    /// Only compositions with this tag; may be repeated
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only cases with this name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    case: Vec<String>,
+    /// A value of `${var.NAME}` where a case gives none: `NAME=text` or `NAME:=json`
+    #[arg(long = "var", value_name = "NAME=VALUE")]
+    variables: Vec<String>,
+    /// Run a row that does not pass again, up to so many times; one that passes then is flaky
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10))]
+    retries: u32,
+    /// Only the rows that failed in the last run of each suite
+    #[arg(long)]
+    last_failed: bool,
+    /// Name the rows and run nothing
+    #[arg(long)]
+    list: bool,
+    /// A row whose checks all have nothing to examine fails
+    #[arg(long)]
+    deny_empty: bool,
+    /// A row with a judged metric that is deferred fails
+    #[arg(long)]
+    require_eval: bool,
+    #[command(flatten)]
+    files: FileArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each row, its reasons below
+    #[value(alias = "minimal")]
+    Pretty,
+    /// One JSON document, with the trace of each row
+    Json,
+    /// JUnit XML
+    Junit,
+    /// Annotations for GitHub, after the lines
+    Github,
+}
+
+pub(crate) async fn run(args: TestArgs) -> anyhow::Result<Exit> {
+    let paths: Vec<PathBuf> = args.paths.iter().chain(&args.config).cloned().collect();
+    let usage = "onecall test SUITE";
+    let paths = args.files.paths_or_here(paths, usage)?;
+    let suites = suites(&args, &paths)?;
+    if suites.is_empty() {
+        print::err("error: the paths hold no suite with compositions");
+        print::err("  = help: a suite has the key `compositions`; `docs/suites.md` shows one");
+        return Ok(Exit::NothingSelected);
+    }
+    let mut session = Session::new(&args)?;
+    for suite in &suites {
+        session.suite(suite).await?;
+    }
+    session.finish()
+}
+
+/// A suite with the files that give its backends.
+struct SuiteFiles {
+    /// Its own file.
+    file: PathBuf,
+    paths: Vec<PathBuf>,
+}
+
+/// Each suite is loaded by itself, so that two of them may declare a server of the same name.
+fn suites(args: &TestArgs, paths: &[PathBuf]) -> anyhow::Result<Vec<SuiteFiles>> {
+    let collected = args.files.collect(paths)?;
+    let names = collected.inputs.iter();
+    let names = names.map(|input| PathBuf::from(collected.sources.get(input.source).name()));
+    let files: BTreeSet<PathBuf> = names.filter(|path| path.is_file()).collect();
+    let mut suites = Vec::new();
+    let mut others = Vec::new();
+    for file in files {
+        let loaded = args.files.load(std::slice::from_ref(&file))?;
+        if loaded.settings.tests.is_empty() {
+            others.push(file);
+        } else {
+            suites.push(file);
+        }
+    }
+    let suites = suites.into_iter().map(|file| {
+        let own = std::iter::once(file.clone());
+        SuiteFiles {
+            paths: own.chain(others.iter().cloned()).collect(),
+            file,
+        }
+    });
+    Ok(suites.collect())
+}
+
+/// What one run of the command gathers.
+struct Session<'a> {
+    args: &'a TestArgs,
+    options: Options,
+    rows: Vec<Row>,
+    annotations: Vec<String>,
+    /// Lines for people that go to a file.
+    lines: Vec<String>,
+    selected: usize,
+    has_errors: bool,
+}
+
+impl<'a> Session<'a> {
+    fn new(args: &'a TestArgs) -> anyhow::Result<Self> {
+        let options = Options {
+            variables: values::object(&args.variables)?,
+            retries: args.retries,
+            denies_empty: args.deny_empty,
+            requires_evals: args.require_eval,
+        };
+        Ok(Self {
+            args,
+            options,
+            rows: Vec::new(),
+            annotations: Vec::new(),
+            lines: Vec::new(),
+            selected: 0,
+            has_errors: false,
+        })
+    }
+
+    async fn suite(&mut self, suite: &SuiteFiles) -> anyhow::Result<()> {
+        let mut loaded = self.args.files.load(&suite.paths)?;
+        let tests = std::mem::take(&mut loaded.settings.tests);
+        let compositions: Vec<Composition> = tests
+            .iter()
+            .map(|tests| Composition::read(tests, &mut loaded.diagnostics))
+            .collect();
+        let sources = loaded.sources.clone();
+        let Some(settings) = sound(loaded) else {
+            self.has_errors = true;
+            return Ok(());
+        };
+        let selection = Selection {
+            filters: self.args.filter.clone(),
+            tags: self.args.tag.clone(),
+            cases: self.args.case.clone(),
+            labels: if self.args.last_failed {
+                failed::of(&suite.file)?
+            } else {
+                None
+            },
+        };
+        let rows = selection.rows(&compositions);
+        self.selected += rows.len();
+        let name = suite.file.display().to_string();
+        if self.args.list {
+            list(&name, &rows);
+            return Ok(());
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let runtime = start(settings).await?;
+        let ended = self.run(&runtime, &name, &rows).await;
+        runtime.shutdown(Duration::from_millis(100)).await;
+        if self.args.format == Format::Github {
+            self.annotations
+                .extend(github::annotations(&ended, &sources));
+        }
+        if let Err(error) = failed::store(&suite.file, &ended) {
+            print::err(format!(
+                "warning: `--last-failed` will not know this run: {error:#}"
+            ));
+        }
+        self.rows.extend(ended);
+        Ok(())
+    }
+
+    async fn run(&mut self, runtime: &Runtime, name: &str, rows: &[Selected<'_>]) -> Vec<Row> {
+        let is_for_people = matches!(self.args.format, Format::Pretty | Format::Github);
+        let lines = &mut self.lines;
+        let mut reporter: Box<dyn Reporter + '_> = match (is_for_people, &self.args.output) {
+            (false, _) => Box::new(Silent),
+            (true, None) => Box::new(terminal::Terminal {
+                write: |line| print::out(line),
+                color: print::Style::of_stdout().color,
+            }),
+            (true, Some(_)) => Box::new(terminal::Terminal {
+                write: |line| lines.push(line),
+                color: false,
+            }),
+        };
+        run_rows(runtime, name, rows, &self.options, &mut *reporter).await
+    }
+
+    fn finish(mut self) -> anyhow::Result<Exit> {
+        if self.selected == 0 && !self.has_errors {
+            print::err(
+                "error: no row is selected by `--filter`, `--tag`, `--case` or `--last-failed`",
+            );
+            print::err("  = help: `onecall test --list` names the rows");
+            return Ok(Exit::NothingSelected);
+        }
+        let summary = Summary::of(&self.rows);
+        if !self.args.list {
+            self.report(summary)?;
+        }
+        Ok(if summary.is_ok() && !self.has_errors {
+            Exit::Ok
+        } else {
+            Exit::Failed
+        })
+    }
+
+    fn report(&mut self, summary: Summary) -> anyhow::Result<()> {
+        let text = match self.args.format {
+            Format::Json => serde_json::to_string_pretty(&json::document(&self.rows))?,
+            Format::Junit => junit::xml(&self.rows)?,
+            Format::Pretty | Format::Github => {
+                self.lines.push(terminal::summary(summary));
+                self.lines.append(&mut self.annotations);
+                self.lines.join("\n")
+            }
+        };
+        match &self.args.output {
+            None => print::out(text.trim_end()),
+            Some(file) => write(file, &text)?,
+        }
+        Ok(())
+    }
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    let text = format!("{}\n", text.trim_end());
+    std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))
+}
+
+/// Reports what is wrong; the settings, if nothing is an error.
+fn sound(mut loaded: Loaded) -> Option<Settings> {
+    loaded.diagnostics.sort();
+    loaded.sound()
+}
+
+/// Names the rows of a suite.
+fn list(suite: &str, rows: &[Selected<'_>]) {
+    for row in rows {
+        let label = row.label();
+        match row.description() {
+            Some(text) => print::out(format!("{suite}: {label}  {text}")),
+            None => print::out(format!("{suite}: {label}")),
+        }
+    }
+}
+
+/// Every composition becomes a tool of a server in this process, whose runs are in memory.
+async fn start(mut settings: Settings) -> anyhow::Result<Runtime> {
+    let compositions = std::mem::take(&mut settings.compositions);
+    let mut server = if settings.servers.is_empty() {
+        onecall_config::settings::Server::default()
+    } else {
+        wire::only_server(&mut settings)?
+    };
+    for composition in compositions {
+        if server
+            .workflows
+            .iter()
+            .all(|own| own.name != composition.name)
+        {
+            server.workflows.push(composition);
+        }
+    }
+    let store = StoreArgs {
+        store: None,
+        ephemeral: true,
+    };
+    let journal = wire::open_store(&store, &settings)?;
+    wire::start(server, &settings, journal, false).await
+}

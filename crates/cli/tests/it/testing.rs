@@ -1,0 +1,139 @@
+//! `onecall test` as a user runs it: against a live backend, with its reports, selections and exit codes.
+
+use crate::support::{Ran, run};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const SUITE: &str = r#"
+servers:
+  packages: {command: [onecall, demo, --answers, ANSWERS]}
+compositions:
+  - name: render
+    tags: [live]
+    nodes:
+      - {id: search, tool: search_packages, args: {query: "${var.q}"}}
+      - {id: text, needs: [search], tool: get_readme, args: {package: "${search.top_hit.name}"}}
+    output: text
+    expect: [{target: nodes.search.output.count, matcher: {gte: 1}}]
+    cases:
+      - {name: same, vars: {q: a}, golden: {body: a text}}
+      - {name: other, vars: {q: b}, golden: {body: b text}}
+  - name: shape
+    nodes: [{id: a, tool: t, mock: {result: {x: 1}}}]
+    expect: [{target: nodes.a.output.x, matcher: {exact: 1.0}}]
+"#;
+
+fn suite(home: &Path) -> String {
+    let answers = json!({
+        "search_packages": { "top_hit": { "name": "a" }, "count": 1 },
+        "get_readme": { "body": "a text" },
+    });
+    let file = home.join("answers.json");
+    std::fs::write(&file, answers.to_string()).unwrap();
+    let suite = home.join("suite.yaml");
+    let text = SUITE.replace("ANSWERS", &file.display().to_string());
+    std::fs::write(&suite, text).unwrap();
+    suite.display().to_string()
+}
+
+fn test(home: &Path, words: &[&str]) -> Ran {
+    let suite = suite(home);
+    let mut all = vec!["test", suite.as_str()];
+    all.extend(words);
+    run(home, &all)
+}
+
+#[test]
+fn live_rows_pass_and_fail_by_their_assertions() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = test(home.path(), &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines[0], "composition [PASS] render [same]");
+    assert_eq!(lines[1], "composition [FAIL] render [other]");
+    assert!(
+        lines[2].contains("`output.body` is \"a text\", expected \"b text\""),
+        "{ran:?}"
+    );
+    assert_eq!(lines[3], "composition [PASS] shape");
+    assert_eq!(lines[4], "ran 3 composition(s): 2 passed, 1 failed");
+
+    let again = test(home.path(), &["--last-failed", "--reporter", "json"]);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    let rows = again.json()["rows"].as_array().unwrap().clone();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["case"], "other");
+    assert_eq!(rows[0]["trace"]["nodes"]["search"]["output"]["count"], 1);
+
+    let passing = test(home.path(), &["--case", "same", "--case", "none"]);
+    assert_eq!(passing.code, Some(0), "{passing:?}");
+}
+
+#[test]
+fn a_report_goes_to_a_file() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("report.xml");
+    let path = file.display().to_string();
+    let ran = test(home.path(), &["--format", "junit", "--output", &path]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+    let xml = std::fs::read_to_string(file).unwrap();
+    assert!(
+        xml.contains("tests=\"3\" skipped=\"0\" failures=\"1\" errors=\"0\""),
+        "{xml}"
+    );
+}
+
+#[test]
+fn rows_are_listed_and_selecting_none_is_an_error_of_its_own() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = test(home.path(), &["--list", "--tag", "live"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let labels: Vec<&str> = ran
+        .out
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(_, label)| label)
+        .collect();
+    assert_eq!(labels, ["render [same]", "render [other]"]);
+    let none = test(home.path(), &["--filter", "nothing"]);
+    assert_eq!(none.code, Some(4), "{none:?}");
+    assert!(none.err.contains("--list"), "{none:?}");
+}
+
+#[test]
+fn mistakes_in_assertions_are_reported_before_anything_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("suite.yaml");
+    let text = "compositions:\n- name: c\n  nodes: [{id: a, tool: t, mock: {result: 1}}]\n  expect:\n  - {target: output, matcher: {exakt: 1}}\n  - {target: \"a..b\", matcher: {regex: \"(\"}}\n";
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    for command in ["test", "check"] {
+        let ran = run(home.path(), &[command, &path]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        for code in ["WF511", "WF512", "WF513"] {
+            assert!(ran.err.contains(code), "{command}: {code}: {ran:?}");
+        }
+        assert!(!ran.out.contains("PASS"), "{ran:?}");
+    }
+    let call = run(home.path(), &["call", &path, "c", "--ephemeral"]);
+    assert_eq!(
+        (call.code, call.json()),
+        (Some(0), Value::from(1)),
+        "assertions do not keep a composition from running"
+    );
+}
+
+#[test]
+fn two_suites_may_declare_a_server_of_the_same_name() {
+    let home = tempfile::tempdir().unwrap();
+    let first = suite(home.path());
+    let second = home.path().join("second.yaml");
+    std::fs::write(&second, std::fs::read_to_string(&first).unwrap()).unwrap();
+    let second = second.display().to_string();
+    let ran = run(home.path(), &["test", &first, &second, "--case", "same"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.out.contains("ran 2 composition(s): 2 passed, 0 failed"),
+        "{ran:?}"
+    );
+}

@@ -1,0 +1,4 @@
+//! The test runner over whole suites: their diagnostics, and rows that run on the engine.
+
+mod diagnostics;
+mod rows;

@@ -307,6 +307,7 @@ pub(crate) async fn start(
         this_program: std::env::current_exe().ok(),
         child_env: vec![(DEPTH.to_owned(), (depth()? + 1).to_string())],
         resumes: is_server,
+        outside: None,
     };
     Ok(Runtime::start(options).await?)
 }

@@ -3,11 +3,12 @@
 use crate::arrive;
 use crate::publish::{BoundPlan, Published, PublishedWorkflow, Target};
 use crate::questions::LookError;
+use crate::release::release;
 use crate::result;
 use crate::runs::{LiveRun, Seen, Standing, channels, standing_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use crate::world::{LiveWorld, chain, code_of, now};
+use crate::world::{LiveWorld, chain, code_of};
 use futures::FutureExt as _;
 use indexmap::IndexMap;
 use onecall_backends::{BackendName, Backends, Call, CallError, CallerId, ProgressSink};
@@ -34,8 +35,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::broadcast;
 
-/// When a run that stopped on a fault is taken up again.
+/// When a run that stopped on an error is resumed.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Logged of such a run.
+const STOPPED: &str =
+    "a run stopped since the store refused its events; it is resumed once the store works";
 
 /// What goes between a client and the backend whose tool it calls; a workflow has no use for it.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +137,7 @@ impl RunHandle {
         Self { id, live, seen }
     }
 
-    /// Nobody drives the run any more and it has not ended: it was parked, or left to the store.
+    /// The run is no longer driven here and has not ended: it was parked, or another process has it.
     pub(crate) fn is_left(&self) -> bool {
         self.live.standing.has_changed().is_err() && self.standing().result.is_none()
     }
@@ -154,18 +159,22 @@ impl RunHandle {
         self.live.standing.borrow().clone()
     }
 
-    /// What happens next: events, until the run ends or can only be moved on by a person.
-    pub async fn moved(&mut self) -> Moved {
-        let moved = {
-            let seen = next_seen(self.seen.as_mut());
-            let rests = self.live.standing.wait_for(Standing::rests);
-            tokio::select! {
-                biased;
-                seen = seen => seen.map(Moved::Events),
-                standing = rests => standing.ok().map(|standing| Moved::Rests(standing.clone())),
-            }
-        };
-        moved.unwrap_or_else(|| Moved::Rests(self.standing()))
+    /// What happens next: events, until the run ends or can only be moved on by a person. `None`: the run is no longer
+    /// driven here, and all its events have been returned.
+    pub(crate) async fn moved(&mut self) -> Option<Moved> {
+        if let Some(seen) = self.seen.as_mut().and_then(seen_already) {
+            return Some(Moved::Events(seen));
+        }
+        if self.is_left() {
+            return None;
+        }
+        let seen = next_seen(self.seen.as_mut());
+        let rests = self.live.standing.wait_for(Standing::rests);
+        tokio::select! {
+            biased;
+            seen = seen => seen.map(Moved::Events),
+            standing = rests => standing.ok().map(|standing| Moved::Rests(standing.clone())),
+        }
     }
 
     /// Waits until the run ends or can only be moved on by a person.
@@ -189,11 +198,19 @@ impl RunHandle {
         self.live.inputs.send(input).await.is_ok()
     }
 
-    pub async fn cancel(&self, reason: &str) {
-        self.feed(Input::Cancel {
-            reason: reason.to_owned(),
-        })
-        .await;
+    /// Whether the run is still driven here, and so takes it.
+    pub async fn cancel(&self, reason: &str) -> bool {
+        let reason = reason.to_owned();
+        self.feed(Input::Cancel { reason }).await
+    }
+}
+
+/// Events that have arrived and were not returned yet.
+fn seen_already(seen: &mut broadcast::Receiver<Arc<Seen>>) -> Option<Arc<Seen>> {
+    match seen.try_recv() {
+        // The next one is the oldest that is still there.
+        Err(broadcast::error::TryRecvError::Lagged(_)) => seen.try_recv().ok(),
+        seen => seen.ok(),
     }
 }
 
@@ -409,15 +426,15 @@ async fn start(
     request: &mut Request,
 ) -> Result<RunHandle, StartRunError> {
     let Ready { plan, backends } = ready;
-    let id = RunId::from_bits(rand::random());
+    let id = RunId::from_bits(runtime.random_bits());
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
     let durability = durability(runtime, &plan, request);
     let input = Arc::new(input);
     let first = Input::Start {
         input: Arc::clone(&input),
-        seed: rand::random(),
+        seed: u64::try_from(runtime.random_bits() >> 64).unwrap_or_default(),
     };
-    let at = now();
+    let at = runtime.now();
     let evaluator: Arc<dyn Evaluator> = Arc::new(runtime.evaluator());
     let events = begin(&mut state, at, first, &evaluator).await;
     if durability != Durability::None {
@@ -527,7 +544,8 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     runtime.lend(&run, world.token.as_ref());
     let principal = channels.live.principal.clone();
     let is_awaited = Arc::clone(&channels.live.is_awaited);
-    runtime.inner.runs.insert(run.clone(), channels.live);
+    let runs = &runtime.inner.runs;
+    let entry = runs.enter(run.clone(), channels.live, Arc::clone(&channels.telling));
     // A run whose client is not known has connections of its own.
     let own = world.caller.is_none().then(|| caller_id(run.as_str()));
     let backends = world.backends.clone();
@@ -536,7 +554,7 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     runtime.inner.tasks.clone().spawn(async move {
         let driving = drive(state, first, channels.inputs, surroundings);
         let driven = AssertUnwindSafe(driving).catch_unwind().await;
-        let again = || Some(now().plus(AGAIN_AFTER));
+        let again = || Some(runtime.now().plus(AGAIN_AFTER));
         let parked = match driven {
             Ok(Ok(Stopped::Ended(state))) => {
                 runtime.inner.ends.note(&state);
@@ -552,23 +570,26 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
                 None
             }
             Ok(Ok(Stopped::Parked { due })) => Some(due),
+            Ok(Err(JournalError::Fenced { .. })) => {
+                runtime.inner.lent.remove(&run);
+                runtime.inner.lost_lease.note(&run);
+                None
+            }
             Ok(Err(error)) => {
-                tracing::error!(%run, error = chain(&error), "the run stopped: the store refused");
+                runtime.inner.repeated.warn(STOPPED, &error);
                 Some(again())
             }
             // A fault in one run never ends the process, nor loses the run.
             Err(_) => {
-                tracing::error!(%run, "the run stopped: a fault of ours");
+                tracing::error!(%run, "the run stopped: an internal error");
                 Some(again())
             }
         };
-        // Parked before it is forgotten, so that whoever finds it gone can claim it.
-        if let Some(due) = parked.filter(|_| durability != Durability::None)
-            && let Err(error) = runtime.inner.journal.park(&run, due).await
-        {
-            tracing::error!(%run, error = chain(&error), "cannot park the run");
+        if let Some(due) = parked.filter(|_| durability != Durability::None) {
+            release(&runtime, &run, due).await;
         }
-        runtime.inner.runs.remove(&run);
+        // Not earlier: whoever finds the run gone from the list can claim it.
+        drop(entry);
         if let Some(own) = own {
             backends.forget(&own).await;
         }

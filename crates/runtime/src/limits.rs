@@ -76,3 +76,13 @@ pub(crate) const UNSTORED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Limit: commands that wait for the store to be usable; beyond it no more are taken.
 pub(crate) const UNDELIVERED_MAX: usize = 1_000;
+
+/// How soon a run that the store did not take back is offered to it again, at first and at last.
+pub(crate) const RELEASE_PAUSE_FIRST: Duration = Duration::from_millis(500);
+pub(crate) const RELEASE_PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// Limit: different errors whose repetitions are counted.
+pub(crate) const REPEATED_MAX: usize = 64;
+
+/// Limit: batches of runs that a start resumes before it serves; the rest follows.
+pub(crate) const RESUME_BATCHES_MAX: usize = 50;

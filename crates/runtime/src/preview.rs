@@ -3,7 +3,6 @@
 use crate::publish::{PublishedWorkflow, Target};
 use crate::runtime::Runtime;
 use crate::sensitive::Masker;
-use crate::world::now;
 use crate::{arrive, calls};
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::event::{Event, What};
@@ -77,7 +76,7 @@ impl Runtime {
             input: Arc::new(input),
             seed: rand::random(),
         };
-        let mut decided = decide(&mut state, now(), start, &self.evaluator());
+        let mut decided = decide(&mut state, self.now(), start, &self.evaluator());
         decided.retain(|event| !matches!(event.what, What::RunStarted { .. }));
         if let Some(mut masker) = Masker::of_state(&state) {
             for event in &mut decided {

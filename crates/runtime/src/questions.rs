@@ -72,8 +72,10 @@ pub enum AnswerError {
 pub struct Follower {
     runtime: Runtime,
     pub run: RunId,
+    /// Absent while the run is not driven here.
     live: Option<RunHandle>,
-    last: Option<Standing>,
+    /// Where the run was when it was last looked at.
+    last: Standing,
 }
 
 impl Follower {
@@ -81,48 +83,48 @@ impl Follower {
         Self {
             runtime,
             run: handle.id.clone(),
-            last: None,
+            last: handle.standing(),
             live: Some(handle),
         }
     }
 
     /// What happens next: events while the run is live here, and where it comes to rest.
-    /// A run that nobody drives any more and that is not stored rests as it was last seen.
+    /// A run that is neither driven nor stored rests as it was last seen.
     pub async fn moved(&mut self) -> Moved {
         let mut pause = LOOK_FIRST;
+        // Every turn ends with a pause, whatever the run and the store do.
         loop {
+            if self.live.is_none() {
+                self.live = self.runtime.live(&self.run);
+            }
             if let Some(live) = &mut self.live {
-                if live.is_left() {
-                    self.last = Some(live.standing());
-                    self.live = None;
-                    continue;
+                if let Some(moved) = live.moved().await {
+                    return moved;
                 }
-                match live.moved().await {
-                    Moved::Rests(standing) if !standing.rests() => self.last = Some(standing),
-                    moved => return moved,
-                }
-                continue;
+                self.last = live.standing();
+                self.live = None;
             }
-            self.live = self.runtime.live(&self.run);
-            if self.live.is_some() {
-                continue;
-            }
-            match self.runtime.stored(&self.run).await {
-                Ok((_, state)) => {
-                    let standing = standing_of(&state);
-                    if standing.rests() {
-                        return Moved::Rests(standing);
-                    }
-                }
-                Err(error) => {
-                    if let Some(last) = self.last.take() {
-                        return Moved::Rests(last);
-                    }
-                    tracing::warn!(run = %self.run, %error, "cannot look at the run");
-                }
+            if let Some(standing) = self.look().await {
+                return Moved::Rests(standing);
             }
             tokio::time::sleep(pause).await;
             pause = later(pause);
+        }
+    }
+
+    /// Where a run rests that is not driven here. `None`: it goes on, or the store cannot be read just now.
+    async fn look(&mut self) -> Option<Standing> {
+        match self.runtime.kept_standing(&self.run).await {
+            Ok(standing) => {
+                self.last = standing.clone();
+                standing.rests().then_some(standing)
+            }
+            Err(LookError::Store(error)) => {
+                let what = "cannot look at a run that is followed";
+                self.runtime.inner.repeated.warn(what, &error);
+                None
+            }
+            Err(LookError::UnknownRun(_) | LookError::Unreadable(_)) => Some(self.last.clone()),
         }
     }
 
@@ -133,8 +135,10 @@ impl Follower {
     }
 
     pub async fn cancel(&self, reason: &str) {
-        if let Some(live) = &self.live {
-            return live.cancel(reason).await;
+        if let Some(live) = &self.live
+            && live.cancel(reason).await
+        {
+            return;
         }
         let what = Order::Cancel {
             reason: reason.to_owned(),
@@ -157,22 +161,37 @@ impl Runtime {
         let live = self.live(run);
         let last = match &live {
             Some(live) => live.standing(),
-            None => self.ended_or_stored(run).await?,
+            None => self.kept_standing(run).await?,
         };
         Ok(Follower {
             runtime: self.clone(),
             run: run.clone(),
             live,
-            last: Some(last),
+            last,
         })
     }
 
-    /// Where a run stands now.
+    /// Where a run stands now. A question whose answer waits in the store to be taken is not asked again.
     pub async fn standing(&self, run: &RunId) -> Result<Standing, LookError> {
         match self.live(run) {
             Some(live) => Ok(live.standing()),
-            None => self.ended_or_stored(run).await,
+            None => self.kept_standing(run).await,
         }
+    }
+
+    /// The same of a run that is not driven here.
+    async fn kept_standing(&self, run: &RunId) -> Result<Standing, LookError> {
+        let standing = self.ended_or_stored(run).await?;
+        self.without_answered(standing).await
+    }
+
+    /// Leaves out what has been answered, where the answer waits in the store for a server to take it.
+    async fn without_answered(&self, mut standing: Standing) -> Result<Standing, LookError> {
+        if standing.result.is_none() && standing.rests() {
+            let told = self.inner.journal.told(&standing.run).await?;
+            standing.leave_out_answered(&told);
+        }
+        Ok(standing)
     }
 
     async fn ended_or_stored(&self, run: &RunId) -> Result<Standing, LookError> {
@@ -185,7 +204,8 @@ impl Runtime {
     /// What the store says of a run, and where it stands.
     pub async fn recorded(&self, run: &RunId) -> Result<(Summary, Standing), LookError> {
         let (stored, state) = self.stored(run).await?;
-        Ok((stored.summary, standing_of(&state)))
+        let standing = self.without_answered(standing_of(&state)).await?;
+        Ok((stored.summary, standing))
     }
 
     /// Whether a run of this workflow can be found again once nobody follows it.
@@ -196,19 +216,21 @@ impl Runtime {
 
     /// Returns once the question is open no longer, whoever answered it.
     pub async fn settles(&self, run: &RunId, step: &str, round: u32) {
-        let is_open = |standing: &Standing| {
-            let mut questions = standing.questions.iter();
-            questions.any(|asked| asked.step == step && asked.round == round)
-        };
         let mut pause = LOOK_FIRST;
         loop {
-            if let Some(mut live) = self.live(run) {
-                live.until(|standing| !is_open(standing)).await;
+            let standing = match self.live(run) {
+                Some(mut live) => {
+                    live.until(|standing| !standing.asks(step, round)).await;
+                    Ok(live.standing())
+                }
+                None => self.ended_or_stored(run).await,
+            };
+            match standing {
+                Ok(standing) if !standing.asks(step, round) => return,
+                Ok(_) | Err(LookError::Store(_)) => {}
+                Err(LookError::UnknownRun(_) | LookError::Unreadable(_)) => return,
             }
-            match self.standing(run).await {
-                Ok(standing) if is_open(&standing) => tokio::time::sleep(pause).await,
-                Ok(_) | Err(_) => return,
-            }
+            tokio::time::sleep(pause).await;
             pause = later(pause);
         }
     }
@@ -233,38 +255,53 @@ impl Runtime {
             }
             (None, None) => return Err(not_asked()),
         };
-        self.deliver_answer(run, step, round, &given).await?;
-        let effect = self.settles(run, &given.step, round);
-        if tokio::time::timeout(EFFECT, effect).await.is_err() {
-            return Err(AnswerError::Slow);
+        let delivered = async {
+            if !self.feed_answer(run, step, round, &given).await {
+                self.store_answer(run, round, &given).await?;
+            }
+            self.settles(run, &given.step, round).await;
+            Ok::<(), LookError>(())
+        };
+        match tokio::time::timeout(EFFECT, delivered).await {
+            Ok(delivered) => delivered?,
+            Err(_) => return Err(AnswerError::Slow),
         }
         let (stored, _) = self.stored(run).await?;
         verdict(&stored, step, round, &given).unwrap_or_else(|| Err(not_asked()))
     }
 
-    async fn deliver_answer(
+    /// Gives an answer to a run that is driven here, and waits until the run has taken it. `false`: it has not, since it
+    /// is not driven here any more.
+    async fn feed_answer(&self, run: &RunId, step: u32, round: u32, given: &Given) -> bool {
+        let Some(mut live) = self.live(run) else {
+            return false;
+        };
+        let answer = Answer {
+            action: given.action,
+            content: given.content.clone(),
+            defaulted: false,
+        };
+        let input = Input::Answer {
+            step,
+            round: Some(round),
+            answer,
+        };
+        if !live.feed(input).await {
+            return false;
+        }
+        // A run that stops since the store fails drops what it was fed.
+        let is_open = |standing: &Standing| standing.asks(&given.step, round);
+        live.until(|standing| !is_open(standing)).await;
+        !is_open(&live.standing())
+    }
+
+    /// Puts an answer into the inbox of the run, whoever drives it.
+    async fn store_answer(
         &self,
         run: &RunId,
-        step: u32,
         round: u32,
         given: &Given,
-    ) -> Result<(), LookError> {
-        if let Some(live) = self.live(run) {
-            let answer = Answer {
-                action: given.action,
-                content: given.content.clone(),
-                defaulted: false,
-            };
-            let round = Some(round);
-            let input = Input::Answer {
-                step,
-                round,
-                answer,
-            };
-            if live.feed(input).await {
-                return Ok(());
-            }
-        }
+    ) -> Result<(), JournalError> {
         let what = Order::Answer {
             step: given.step.clone(),
             round: Some(round),
@@ -272,8 +309,7 @@ impl Runtime {
             content: given.content.clone(),
         };
         let run = run.clone();
-        self.inner.journal.tell(Command { run, what }).await?;
-        Ok(())
+        self.inner.journal.tell(Command { run, what }).await
     }
 
     /// Refuses everybody but the one who started the run: to others it does not exist.

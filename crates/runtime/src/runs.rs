@@ -10,12 +10,12 @@ use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Filter, Phase};
+use onecall_engine::journal::{Filter, Order, Phase};
 use onecall_engine::state::State;
 use onecall_workflow::workflow::Output;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -41,6 +41,50 @@ impl Standing {
     /// The run has ended, or only a person can move it on.
     pub fn rests(&self) -> bool {
         self.result.is_some() || matches!(self.phase, Phase::Waiting | Phase::Held)
+    }
+
+    /// Whether this question waits for an answer.
+    pub(crate) fn asks(&self, step: &str, round: u32) -> bool {
+        let mut questions = self.questions.iter();
+        questions.any(|asked| asked.step == step && asked.round == round)
+    }
+
+    /// Leaves out the questions and held calls that these commands decide, which wait in the store until a server takes
+    /// them. Returns how many were left out; a run that waits for nothing else goes on once they are taken.
+    pub fn leave_out_answered(&mut self, told: &[Order]) -> usize {
+        let before = self.questions.len() + self.held.len();
+        let steps = Arc::clone(&self.steps);
+        self.questions
+            .retain(|asked| !told.iter().any(|order| answers(order, asked)));
+        self.held
+            .retain(|held| !told.iter().any(|order| decides(order, held, &steps)));
+        let left = self.questions.len() + self.held.len();
+        if left == 0 && before > 0 {
+            self.phase = Phase::Running;
+        } else if self.held.is_empty() && self.phase == Phase::Held {
+            self.phase = Phase::Waiting;
+        }
+        before - left
+    }
+}
+
+fn answers(order: &Order, asked: &Asked) -> bool {
+    match order {
+        Order::Answer { step, round, .. } => {
+            *step == asked.step && round.is_none_or(|round| round == asked.round)
+        }
+        Order::Cancel { .. } | Order::Resolve { .. } => false,
+    }
+}
+
+fn decides(order: &Order, held: &HeldCall, steps: &[String]) -> bool {
+    match order {
+        Order::Resolve { slot, .. } => {
+            let step = usize::try_from(slot.step).ok();
+            let step = step.and_then(|step| steps.get(step));
+            step.is_some_and(|step| slot.named(step) == held.name)
+        }
+        Order::Answer { .. } | Order::Cancel { .. } => false,
     }
 }
 
@@ -95,18 +139,15 @@ pub struct RunCounts {
 }
 
 impl Runtime {
-    /// How many runs were taken over at the start, once each rests or this time is over: until then a call that was in
-    /// flight is not yet known to be held.
-    pub async fn taken_up(&self, patience: Duration) -> usize {
-        let runs = self.inner.taken_up.get().map_or(&[][..], Vec::as_slice);
-        let rest = runs.iter().filter_map(|run| {
-            let mut live = self.inner.runs.get(run)?.standing;
-            Some(async move {
-                let _ = live.wait_for(Standing::rests).await;
-            })
+    /// How many runs this process has resumed so far, once each rests or this time is over: until then a call that was
+    /// in flight is not yet known to be held.
+    pub async fn resumed(&self, patience: Duration) -> usize {
+        let runs = self.inner.runs.standings();
+        let rest = runs.into_iter().map(|(_, mut standing)| async move {
+            let _ = standing.wait_for(Standing::rests).await;
         });
         let _ = tokio::time::timeout(patience, futures::future::join_all(rest)).await;
-        runs.len()
+        self.inner.resumed.load(Ordering::Relaxed)
     }
 
     /// Looks through the store, so it is nothing for every call.
@@ -159,11 +200,19 @@ impl LiveRuns {
         self.lock().get(run).cloned()
     }
 
-    pub(crate) fn insert(&self, run: RunId, live: LiveRun) {
-        self.lock().insert(run, live);
+    /// Lists a run as live until the entry is dropped.
+    pub(crate) fn enter(&self, run: RunId, live: LiveRun, telling: Arc<Telling>) -> LiveEntry {
+        let standing = live.standing.clone();
+        self.lock().insert(run.clone(), live);
+        LiveEntry {
+            runs: self.clone(),
+            run,
+            standing,
+            _telling: telling,
+        }
     }
 
-    pub(crate) fn remove(&self, run: &RunId) {
+    fn remove(&self, run: &RunId) {
         self.lock().remove(run);
     }
 
@@ -171,17 +220,21 @@ impl LiveRuns {
         self.lock().keys().cloned().collect()
     }
 
+    fn standings(&self) -> Vec<(RunId, watch::Receiver<Standing>)> {
+        let runs = self.lock();
+        let standing = |(run, live): (&RunId, &LiveRun)| (run.clone(), live.standing.clone());
+        runs.iter().map(standing).collect()
+    }
+
     /// Forgets every run as soon as it rests: nobody can feed it any more, and its driver leaves it to the store.
     pub(crate) async fn leave_resting(&self) {
-        let standings: Vec<_> = {
-            let runs = self.lock();
-            let standing = |(run, live): (&RunId, &LiveRun)| (run.clone(), live.standing.clone());
-            runs.iter().map(standing).collect()
-        };
-        let left = standings.into_iter().map(|(run, mut standing)| async move {
-            let _ = standing.wait_for(Standing::rests).await;
-            self.remove(&run);
-        });
+        let left = self
+            .standings()
+            .into_iter()
+            .map(|(run, mut standing)| async move {
+                let _ = standing.wait_for(Standing::rests).await;
+                self.remove(&run);
+            });
         futures::future::join_all(left).await;
     }
 
@@ -191,6 +244,29 @@ impl LiveRuns {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, LiveRun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run among the live ones, held by the task that drives it.
+///
+/// Invariant: the channel of a listed run is open. The entry owns a sender of that channel and removes the run before
+/// the sender is dropped, however the task ends. So a follower whose channel is closed never finds the same run in the
+/// list again.
+#[derive(Debug)]
+pub(crate) struct LiveEntry {
+    runs: LiveRuns,
+    run: RunId,
+    standing: watch::Receiver<Standing>,
+    _telling: Arc<Telling>,
+}
+
+impl Drop for LiveEntry {
+    fn drop(&mut self) {
+        let mut runs = self.runs.lock();
+        let listed = runs.get(&self.run);
+        if listed.is_some_and(|listed| listed.standing.same_channel(&self.standing)) {
+            runs.remove(&self.run);
+        }
     }
 }
 

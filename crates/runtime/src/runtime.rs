@@ -11,11 +11,13 @@ use crate::log::Ends;
 use crate::offers::Noticed;
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
+use crate::release::LostLease;
 use crate::remarks::Remarks;
+use crate::repeated::Repeated;
 use crate::runs::LiveRuns;
 use crate::tend;
 use crate::unstored::Unstored;
-use crate::world::LiveWorld;
+use crate::world::{self, LiveWorld};
 use onecall_backends::{
     BackendName, BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant,
     HealthOptions, HttpOptions, Listed, SessionScope, StartError, StdioOptions, TokenOptions,
@@ -24,17 +26,20 @@ use onecall_backends::{
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
-use onecall_engine::identity::RunId;
+use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Journal, JournalError};
 use onecall_engine::limits::Limits;
+use onecall_engine::world::World;
 use onecall_workflow::catalog::Catalog;
 use onecall_workflow::limits::Bounds;
 use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
+use std::fmt::Debug;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -54,8 +59,25 @@ pub struct Options {
     pub this_program: Option<PathBuf>,
     /// What children are told besides their own environment.
     pub child_env: Vec<(String, String)>,
-    /// Whether runs that others left behind are taken up.
+    /// Whether runs that others left behind are resumed.
     pub resumes: bool,
+    /// Takes the place of the backends, the system clock and chance. For tests.
+    pub outside: Option<Outside>,
+}
+
+/// What the runs of a runtime meet in place of the real world.
+#[derive(Clone)]
+pub struct Outside {
+    /// Makes their calls and tells the time.
+    pub world: Arc<dyn World>,
+    /// Random bits, for ids and seeds of runs.
+    pub bits: Arc<dyn Fn() -> u128 + Send + Sync>,
+}
+
+impl Debug for Outside {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Outside")
+    }
 }
 
 /// One virtual server at work. Cheap to clone.
@@ -85,9 +107,12 @@ pub(crate) struct Inner {
     pub(crate) foreign: Foreign,
     pub(crate) plans: Plans,
     pub(crate) resumes: bool,
-    /// The runs that were taken over at the start.
-    pub(crate) taken_up: OnceLock<Vec<RunId>>,
+    /// How many runs were resumed that this process had not started or had parked before it ended.
+    pub(crate) resumed: AtomicUsize,
     pub(crate) ends: Ends,
+    pub(crate) repeated: Repeated,
+    pub(crate) lost_lease: LostLease,
+    outside: Option<Outside>,
 }
 
 /// What the files say, as it is served.
@@ -216,8 +241,11 @@ impl Runtime {
             unstored: Unstored::default(),
             plans: Plans::default(),
             resumes: options.resumes,
-            taken_up: OnceLock::new(),
+            resumed: AtomicUsize::new(0),
             ends: Ends::default(),
+            repeated: Repeated::default(),
+            lost_lease: LostLease::default(),
+            outside: options.outside,
         };
         let runtime = Self {
             inner: Arc::new(inner),
@@ -229,6 +257,17 @@ impl Runtime {
 
     pub fn name(&self) -> &str {
         &self.inner.name
+    }
+
+    /// The time by the clock that runs are measured with.
+    pub(crate) fn now(&self) -> Timestamp {
+        let outside = self.inner.outside.as_ref();
+        outside.map_or_else(world::now, |outside| outside.world.now())
+    }
+
+    pub(crate) fn random_bits(&self) -> u128 {
+        let outside = self.inner.outside.as_ref();
+        outside.map_or_else(rand::random, |outside| (outside.bits)())
     }
 
     /// What is published now, and every change of it.
@@ -401,8 +440,12 @@ impl Runtime {
         observer: Arc<crate::runs::Telling>,
         world: LiveWorld,
     ) -> Surroundings {
+        let outside = self.inner.outside.as_ref();
         Surroundings {
-            world: Arc::new(world),
+            world: outside.map_or_else(
+                || Arc::new(world) as _,
+                |outside| Arc::clone(&outside.world),
+            ),
             evaluator: Arc::new(self.evaluator()),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,

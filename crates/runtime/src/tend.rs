@@ -2,11 +2,11 @@
 
 use crate::calls;
 use crate::kept::Stored;
-use crate::limits::{MAINTENANCE_BATCHES_MAX, UNDELIVERED_MAX};
+use crate::limits::{MAINTENANCE_BATCHES_MAX, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
-use crate::world::{LiveWorld, chain, now};
+use crate::world::{LiveWorld, chain};
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, Event, What};
 use onecall_engine::evolve::evolve;
@@ -16,51 +16,73 @@ use onecall_engine::state::State;
 use onecall_workflow::plan::Plan;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often the inbox and the owners are looked at.
 const ROUND: Duration = Duration::from_millis(500);
 
+/// Logged when the store cannot be used.
+const UNTENDED: &str = "the store cannot be used: no run is resumed, and answers and cancels from other processes wait";
+
 /// How often finished runs beyond what is kept are removed.
 const MAINTENANCE: Duration = Duration::from_mins(1);
 
-/// Takes over what is claimable now, then goes on tending in the background.
+/// Resumes what is claimable now, then goes on tending in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     let mut undelivered = Vec::new();
-    round(runtime, &mut undelivered).await?;
-    // Nobody has called yet, so whatever lives was taken over.
-    let _ = runtime.inner.taken_up.set(runtime.inner.runs.ids());
+    runtime.inner.journal.heartbeat(runtime.now()).await?;
+    for _ in 0..RESUME_BATCHES_MAX {
+        if round(runtime, &mut undelivered).await? == 0 {
+            break;
+        }
+    }
     follow_backends(runtime);
     remark_later(runtime);
     let tended = runtime.clone();
     tokio::spawn(async move {
-        let mut maintained = tokio::time::Instant::now();
-        loop {
-            tokio::select! {
-                () = tended.inner.leaving.cancelled() => return,
-                () = tokio::time::sleep(ROUND) => {}
-            }
-            if maintained.elapsed() >= MAINTENANCE {
-                maintained = tokio::time::Instant::now();
-                maintain(&tended).await;
-            }
-            if let Err(error) = round(&tended, &mut undelivered).await {
-                tracing::warn!(error = chain(&error), "cannot tend the store");
-            }
+        tokio::select! {
+            () = tended.inner.leaving.cancelled() => {}
+            // However long a round takes, the lease is kept.
+            () = async { tokio::join!(beat(&tended), tend(&tended, undelivered)); } => {}
         }
     });
     Ok(())
 }
 
+/// Shows the store that this process is alive.
+async fn beat(runtime: &Runtime) {
+    loop {
+        tokio::time::sleep(ROUND).await;
+        if let Err(error) = runtime.inner.journal.heartbeat(runtime.now()).await {
+            runtime.inner.repeated.warn(UNTENDED, &error);
+        }
+    }
+}
+
+async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
+    let mut maintained = tokio::time::Instant::now();
+    loop {
+        tokio::time::sleep(ROUND).await;
+        if maintained.elapsed() >= MAINTENANCE {
+            maintained = tokio::time::Instant::now();
+            maintain(runtime).await;
+        }
+        if let Err(error) = round(runtime, &mut undelivered).await {
+            runtime.inner.repeated.warn(UNTENDED, &error);
+        }
+    }
+}
+
 /// Removes what is beyond retention, a few batches at a time.
 async fn maintain(runtime: &Runtime) {
     for _ in 0..MAINTENANCE_BATCHES_MAX {
-        match runtime.inner.journal.maintain(now()).await {
+        match runtime.inner.journal.maintain(runtime.now()).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                tracing::warn!(error = chain(&error), "cannot remove finished runs");
-                return;
+                let what = "cannot remove finished runs from the store";
+                return runtime.inner.repeated.warn(what, &error);
             }
         }
     }
@@ -98,12 +120,12 @@ fn remark_later(runtime: &Runtime) {
     });
 }
 
-/// `undelivered`: commands that were taken from the store and could not be handed over. The store gives them to nobody
-/// else while this process lives.
-async fn round(runtime: &Runtime, undelivered: &mut Vec<Command>) -> Result<(), JournalError> {
+/// Delivers commands and resumes runs; returns how many runs it resumed. `undelivered`: commands that were taken from
+/// the store and could not be delivered. The store gives them to nobody else while this process lives.
+async fn round(runtime: &Runtime, undelivered: &mut Vec<Command>) -> Result<usize, JournalError> {
     let journal = &runtime.inner.journal;
-    let at = now();
-    journal.heartbeat(at).await?;
+    let before = runtime.inner.resumed.load(Ordering::Relaxed);
+    let at = runtime.now();
     if undelivered.len() < UNDELIVERED_MAX {
         undelivered.extend(journal.commands(at).await?);
     }
@@ -112,20 +134,35 @@ async fn round(runtime: &Runtime, undelivered: &mut Vec<Command>) -> Result<(), 
         let Err(error) = deliver(runtime, command.clone()).await else {
             continue;
         };
-        tracing::warn!(%run, error = chain(&error), "cannot hand a command to its run");
         if may_pass(&error) {
+            let what = "cannot deliver an answer or a cancel to its run; tried again";
+            runtime.inner.repeated.warn(what, &error);
             undelivered.push(command);
+        } else {
+            tracing::warn!(%run, error = chain(&error), "an answer or a cancel was dropped");
         }
     }
-    if !runtime.inner.resumes {
+    if runtime.inner.resumes {
+        for run in journal.claimable(at).await? {
+            resume(runtime, &run).await?;
+        }
+    }
+    Ok(runtime.inner.resumed.load(Ordering::Relaxed) - before)
+}
+
+/// Resumes a claimable run that is bound to backends of this process. What is wrong with one run holds up no other.
+async fn resume(runtime: &Runtime, run: &RunId) -> Result<(), JournalError> {
+    if runtime.inner.runs.get(run).is_some() || !is_ours(runtime, run).await? {
         return Ok(());
     }
-    for run in journal.claimable(at).await? {
-        if runtime.inner.runs.get(&run).is_none() && is_ours(runtime, &run).await? {
-            take_over(runtime, &run, Vec::new()).await?;
+    match take_over(runtime, run, Vec::new()).await {
+        Err(error) if !may_pass(&error) => {
+            let error = chain(&error);
+            tracing::error!(%run, error, "the run cannot be resumed");
+            Ok(())
         }
+        resumed => resumed,
     }
-    Ok(())
 }
 
 /// Whether the store may be usable again in a moment.
@@ -145,11 +182,12 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
             let Some(input) = input_of(&command.what, &steps) else {
                 return Ok(());
             };
-            if live.inputs.send(input).await.is_err() {
-                // The run is being parked, or has just ended: the store hands the command out again.
-                runtime.inner.journal.give_back(&command.run).await?;
+            match live.inputs.try_send(input) {
+                Ok(()) => Ok(()),
+                // The run is being parked, or has just ended, or has many inputs to take: the store hands the command
+                // out again. A round waits for no run.
+                Err(_) => runtime.inner.journal.give_back(&command.run).await,
             }
-            Ok(())
         }
         None if runtime.inner.resumes && is_ours(runtime, &command.run).await? => {
             take_over(runtime, &command.run, vec![command.what]).await
@@ -184,9 +222,22 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
     Ok(is_ours)
 }
 
+/// Claims a run. One that was claimed and then cannot be loaded is given back, or nothing would resume it.
+async fn claim(runtime: &Runtime, run: &RunId) -> Result<Option<StoredRun>, JournalError> {
+    let journal = &runtime.inner.journal;
+    let claimed = journal.claim(run, runtime.now()).await;
+    if let Err(error) = &claimed
+        && may_pass(error)
+    {
+        // Refused where it was not claimed in the first place.
+        let _ = journal.park(run, Some(runtime.now())).await;
+    }
+    claimed
+}
+
 /// Loads a run nobody owns, folds it, and drives it on.
 async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result<(), JournalError> {
-    let Some(stored) = runtime.inner.journal.claim(run, now()).await? else {
+    let Some(stored) = claim(runtime, run).await? else {
         return Ok(());
     };
     let durability = stored.durability;
@@ -195,7 +246,11 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
         Err(error) => {
             let reason = chain(&error);
             tracing::error!(%run, error = reason, "the run cannot be read and is held");
-            return hold(runtime, &stored, reason).await;
+            let held = hold(runtime, &stored, reason).await;
+            if held.is_err() {
+                let _ = runtime.inner.journal.park(run, Some(runtime.now())).await;
+            }
+            return held;
         }
     };
     let steps = names_of(&state);
@@ -216,13 +271,14 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             takes_questions: true,
         },
     };
+    runtime.inner.resumed.fetch_add(1, Ordering::Relaxed);
     calls::spawn(runtime, driving, channels);
     Ok(())
 }
 
 /// A run that this build cannot read is kept, and says why it does not go on.
 async fn hold(runtime: &Runtime, stored: &StoredRun, reason: String) -> Result<(), JournalError> {
-    let at = now();
+    let at = runtime.now();
     let text = format!("held: {reason}");
     let append = Append {
         run: stored.summary.id.clone(),

@@ -4,7 +4,7 @@
 //! It drives `decide` and `evolve` themselves; journal, backends and people are small models.
 
 mod backend;
-pub(crate) mod dice;
+pub mod dice;
 mod feed;
 mod harness;
 mod path;

@@ -32,8 +32,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long it may take to leave runs to the store and to end backends.
 const PUTTING_AWAY: Duration = Duration::from_millis(1_500);
 
-/// How long runs that were taken up are given to show whether they are held.
-const TAKING_UP: Duration = Duration::from_millis(500);
+/// How long runs that were resumed are given to show whether they are held.
+const RESUMING: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, files) = (args.demo, args.files.clone());
@@ -355,11 +355,11 @@ async fn tell_published(mounts: &[Mount], origins: &Origins) -> bool {
     has_colon
 }
 
-/// What an earlier server left: runs that were taken up, and those in the store that need a person.
+/// What an earlier server left: runs that were resumed, and those in the store that need a person.
 async fn left_behind(mounts: &[Mount], store_flag: Option<&str>) -> Option<String> {
-    let mut taken_up = 0;
+    let mut resumed = 0;
     for mount in mounts {
-        taken_up += mount.runtime.taken_up(TAKING_UP).await;
+        resumed += mount.runtime.resumed(RESUMING).await;
     }
     // All have the same store.
     let open = mounts.first()?.runtime.run_counts().await.open;
@@ -368,13 +368,13 @@ async fn left_behind(mounts: &[Mount], store_flag: Option<&str>) -> Option<Strin
         open.find(|(own, _)| *own == phase)
             .map_or(0, |(_, count)| *count)
     };
-    let taken_up = (taken_up > 0).then(|| format!("took up {}", counted(taken_up, "run")));
+    let resumed = (resumed > 0).then(|| format!("resumed {}", counted(resumed, "run")));
     let needy = needs::counted(of(Phase::Held), of(Phase::Waiting));
     let needy = needy.map(|count| match store_flag {
         Some(flag) => format!("{count}: {}", needs::list(flag)),
         None => count,
     });
-    let both: Vec<String> = taken_up.into_iter().chain(needy).collect();
+    let both: Vec<String> = resumed.into_iter().chain(needy).collect();
     (!both.is_empty()).then(|| format!("runs      {}", both.join("; ")))
 }
 

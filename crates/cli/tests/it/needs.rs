@@ -136,7 +136,7 @@ fn a_server_and_the_doctor_tell_of_runs_that_need_a_person() {
     let (server, _) = serve(home, &[&file]);
     let told = server.line(|line| line.starts_with("runs "));
     let list = "onecall runs list --state held --state waiting";
-    assert_eq!(told, format!("runs      took up 1 run; 1 is held: {list}"));
+    assert_eq!(told, format!("runs      resumed 1 run; 1 is held: {list}"));
     let held = doctor();
     assert_eq!(held.code, Some(0), "{held:?}");
     let line = format!("! runs      1 is held\n            = help: {list}\n");

@@ -14,7 +14,9 @@ mod refused;
 mod remarks;
 mod rules;
 mod secrets;
+mod sim;
 mod start;
+mod through;
 mod versions;
 mod world;
 

@@ -3,15 +3,15 @@
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Dice that depend on all of these numbers and nothing else.
-    pub(crate) fn of(numbers: &[u64]) -> Self {
+    pub fn of(numbers: &[u64]) -> Self {
         let mut dice = Self(0x9e37_79b9);
         for number in numbers {
             dice.0 ^= number.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -20,7 +20,8 @@ impl Dice {
         dice
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    #[expect(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,16 +30,16 @@ impl Dice {
     }
 
     /// A number from zero up to, and without, `limit`.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 
     /// True this many times in a hundred.
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         let index = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
         from[index].clone()
     }

@@ -1,0 +1,62 @@
+//! Gives a run that nothing but time and people can move on back to the store, and reports a lost lease.
+
+use crate::limits::{RELEASE_PAUSE_FIRST, RELEASE_PAUSE_MAX};
+use crate::runtime::Runtime;
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::JournalError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Parks a run. Until the store takes it back the run stays in the list of live runs: it belongs to this process, so
+/// nothing else would resume it.
+pub(crate) async fn release(runtime: &Runtime, run: &RunId, due: Option<Timestamp>) {
+    let journal = &runtime.inner.journal;
+    let mut pause = RELEASE_PAUSE_FIRST;
+    loop {
+        let released = async {
+            // Commands that the run had not taken in when it stopped are given out again.
+            journal.give_back(run).await?;
+            journal.park(run, due).await
+        };
+        match released.await {
+            Ok(()) | Err(JournalError::Ended { .. } | JournalError::UnknownRun { .. }) => return,
+            Err(JournalError::Fenced { .. }) => return runtime.inner.lost_lease.note(run),
+            Err(error) => {
+                let what = "a run cannot be parked; tried again until the store works";
+                runtime.inner.repeated.warn(what, &error);
+            }
+        }
+        tokio::select! {
+            () = runtime.inner.leaving.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        pause = pause.saturating_mul(2).min(RELEASE_PAUSE_MAX);
+    }
+}
+
+/// Whether another process was found to have taken over runs of this one. It takes all of them, so one line is enough.
+#[derive(Debug, Default)]
+pub(crate) struct LostLease(Mutex<Option<Instant>>);
+
+impl LostLease {
+    /// Runs that were found taken over within this time were taken over together.
+    const ONE_LOSS: Duration = Duration::from_mins(1);
+
+    pub(crate) fn note(&self, run: &RunId) {
+        let now = Instant::now();
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = last.is_some_and(|last| now.duration_since(last) < Self::ONE_LOSS);
+        *last = Some(now);
+        if is_known {
+            tracing::debug!(%run, "another process has taken over a run");
+            return;
+        }
+        tracing::warn!(
+            %run,
+            "this process lost its lease: it did not reach the store in time, and another process has taken over its runs. \
+             They go on there, and callers here still get their results; calls that were in flight may be held. \
+             New calls are served here as before"
+        );
+    }
+}

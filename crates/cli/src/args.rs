@@ -201,7 +201,7 @@ pub(crate) struct ServeArgs {
     pub(crate) store: StoreArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct StoreArgs {
     /// Where runs are kept [default: onecall.db in the state folder of the user]
     #[arg(long, env = environment::STORE, value_name = "FILE")]

@@ -65,6 +65,9 @@ pub(crate) const QUESTION_ROUNDS_MAX: usize = 100;
 /// Limit: seconds that one request for the result of a run elsewhere waits.
 pub(crate) const RESULT_WAIT_SECONDS: u64 = 30;
 
+/// Limit: what the runs of `--ephemeral` take, finished ones included, unless configured.
+pub(crate) const EPHEMERAL_BYTES: usize = 64 * 1024 * 1024;
+
 /// Limit: servers of this program above one of them, each a backend of the one before.
 pub(crate) const SERVERS_ABOVE_MAX: u32 = 3;
 

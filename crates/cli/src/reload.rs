@@ -49,6 +49,10 @@ impl Fixed {
             ("limits.connections", old.connections != new.connections),
             ("limits.patience", old.patience != new.patience),
             ("limits.shown_bytes", old.shown_bytes != new.shown_bytes),
+            (
+                "limits.ephemeral_bytes",
+                old.ephemeral_bytes != new.ephemeral_bytes,
+            ),
         ];
         let changed = rows.into_iter().filter(|(_, is_changed)| *is_changed);
         changed.map(|(key, _)| key).collect()

@@ -2,7 +2,7 @@
 
 use crate::args::{ServeArgs, StoreArgs};
 use crate::exit::{Exit, Nothing, usage};
-use crate::limits::SERVERS_ABOVE_MAX;
+use crate::limits::{EPHEMERAL_BYTES, SERVERS_ABOVE_MAX};
 use crate::token::TokenArgs;
 use crate::{access, files, print};
 use anyhow::{Context, bail};
@@ -358,7 +358,31 @@ pub(crate) fn open_store(
     args: &StoreArgs,
     settings: &Settings,
 ) -> anyhow::Result<Arc<dyn Journal>> {
-    open_or_create(named_store(args, settings).as_deref(), args)
+    let bytes = settings.limits.ephemeral_bytes;
+    open_or_create(named_store(args, settings).as_deref(), args, bytes)
+}
+
+/// With `--ephemeral` one run may hold a quarter of the memory that all have.
+pub(crate) fn bound_ephemeral(args: &StoreArgs, settings: &mut Settings) -> anyhow::Result<()> {
+    if !args.ephemeral {
+        return Ok(());
+    }
+    let whole = settings.limits.ephemeral_bytes.unwrap_or(EPHEMERAL_BYTES);
+    let quarter = whole / 4;
+    let bounded = match settings.limits.run_bytes {
+        Some(stated) if stated > quarter => {
+            return Err(usage(format!(
+                "`limits.run_bytes` is {stated}, and with `--ephemeral` one run may hold at most {quarter} bytes, a \
+                 quarter of `limits.ephemeral_bytes` ({whole}); lower the one or raise the other"
+            )));
+        }
+        stated => Some(stated.unwrap_or(quarter)),
+    };
+    settings.limits.run_bytes = bounded;
+    for server in &mut settings.servers {
+        server.limits.run_bytes = bounded;
+    }
+    Ok(())
 }
 
 /// Where the store is that `open_store` opens.
@@ -405,15 +429,24 @@ fn store_of_folder() -> Option<PathBuf> {
 
 /// As `open_store`, for commands that read no files.
 pub(crate) fn open_named_store(args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
-    open_or_create(args.store.as_deref(), args)
+    open_or_create(args.store.as_deref(), args, None)
 }
 
-fn open_or_create(named: Option<&Path>, args: &StoreArgs) -> anyhow::Result<Arc<dyn Journal>> {
+/// `memory`: how many bytes `--ephemeral` takes.
+fn open_or_create(
+    named: Option<&Path>,
+    args: &StoreArgs,
+    memory: Option<usize>,
+) -> anyhow::Result<Arc<dyn Journal>> {
     if args.ephemeral && args.is_stated() {
         return Err(usage("--ephemeral keeps runs nowhere; leave out --store"));
     }
     if args.ephemeral {
-        let store = MemoryStore::new(Retention::default());
+        let bytes = memory.unwrap_or(EPHEMERAL_BYTES);
+        let store = MemoryStore::new(Retention {
+            bytes_max: u64::try_from(bytes).unwrap_or(u64::MAX),
+            ..Retention::default()
+        });
         return Ok(Arc::new(store.open(now(), LEASE)));
     }
     let path = store_path(named)?;

@@ -3,7 +3,7 @@
 use crate::backend::{self, Reader};
 use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
 use crate::reach::{self, Reach};
-use crate::settings::{Access, Backend, Compositions, Expose, Limits};
+use crate::settings::{Access, Backend, Compositions, Expose, Limits, Questions};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -22,6 +22,7 @@ pub(crate) struct Onecall {
     pub(crate) durability: Option<Durability>,
     pub(crate) templates: Option<GoOptions>,
     pub(crate) limits: Limits,
+    pub(crate) questions: Questions,
     pub(crate) prefix: Option<String>,
     /// Who may call.
     pub(crate) access: Option<Access>,
@@ -81,6 +82,9 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     if let Some(own) = fields.optional_fields("limits", diagnostics) {
         read.limits = read_limits(own, diagnostics);
     }
+    if let Some(own) = fields.optional_fields("questions", diagnostics) {
+        read.questions = read_questions(own, diagnostics);
+    }
     fields.finish(diagnostics);
     read
 }
@@ -138,9 +142,23 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
         events: read("events", i64::MAX),
         operations: read("operations", i64::MAX),
         shown_bytes: read("shown_bytes", i64::MAX),
+        open_runs: read("open_runs", i64::MAX),
+        open_runs_per_caller: read("open_runs_per_caller", i64::MAX),
+        open_bytes: read("open_bytes", i64::MAX),
+        open_bytes_per_caller: read("open_bytes_per_caller", i64::MAX),
+        ephemeral_bytes: read("ephemeral_bytes", i64::MAX),
     };
     fields.finish(diagnostics);
     limits
+}
+
+fn read_questions(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Questions {
+    let timeout = read_duration(&mut fields, "timeout", diagnostics).map(|stated| stated.value);
+    fields.finish(diagnostics);
+    Questions {
+        // Zero means the default, as everywhere.
+        timeout: timeout.filter(|timeout| !timeout.is_zero()),
+    }
 }
 
 /// `all` or `workflows`, or what exactly: `{tools: false, compositions: [NAME]}`.

@@ -11,7 +11,7 @@ use crate::recognise::kind_of;
 use crate::resources::{
     self, Definition, Loaded, NAMESPACE, Publication, Resource, no_backends, publish, resources_of,
 };
-use crate::settings::{Access, Backend, Compositions, Limits, Server, Settings};
+use crate::settings::{Access, Backend, Compositions, Limits, Questions, Server, Settings};
 use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;
@@ -320,6 +320,7 @@ struct Merged {
     durability: Option<Durability>,
     templates: GoOptions,
     limits: Limits,
+    questions: Questions,
     /// Workflows that clients are not shown.
     unpublished: Vec<Built>,
     /// Compositions that are published though they do not say so.
@@ -352,6 +353,7 @@ impl Merged {
         self.durability = own.durability.or(self.durability);
         self.templates = own.templates.unwrap_or(self.templates);
         self.limits = own.limits.or(self.limits);
+        self.questions = own.questions.or(self.questions);
         let names = &mut self.server.names;
         names.prefix = own.prefix.or(names.prefix.take());
         if own.compositions != Compositions::Stated {
@@ -451,6 +453,7 @@ impl Merged {
                 access::join(&mut server.access, access, diagnostics);
             }
             server.limits = self.limits;
+            server.questions = self.questions;
             for backend in &mut server.backends {
                 backend.max_in_flight = backend.max_in_flight.or(self.limits.in_flight);
             }

@@ -97,6 +97,16 @@ pub struct Limits {
     pub operations: Option<usize>,
     /// Output of a run that is handed over whole, in bytes of JSON.
     pub shown_bytes: Option<usize>,
+    /// Runs that have not ended, of all callers.
+    pub open_runs: Option<usize>,
+    /// Runs of one caller that have not ended.
+    pub open_runs_per_caller: Option<usize>,
+    /// Values of the runs that have not ended, of all callers.
+    pub open_bytes: Option<usize>,
+    /// Values of the runs of one caller that have not ended.
+    pub open_bytes_per_caller: Option<usize>,
+    /// Runs of `--ephemeral`, finished ones included.
+    pub ephemeral_bytes: Option<usize>,
 }
 
 impl Limits {
@@ -118,6 +128,27 @@ impl Limits {
             events: self.events.or(other.events),
             operations: self.operations.or(other.operations),
             shown_bytes: self.shown_bytes.or(other.shown_bytes),
+            open_runs: self.open_runs.or(other.open_runs),
+            open_runs_per_caller: self.open_runs_per_caller.or(other.open_runs_per_caller),
+            open_bytes: self.open_bytes.or(other.open_bytes),
+            open_bytes_per_caller: self.open_bytes_per_caller.or(other.open_bytes_per_caller),
+            ephemeral_bytes: self.ephemeral_bytes.or(other.ephemeral_bytes),
+        }
+    }
+}
+
+/// What holds for questions to people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// How long a question can be answered if its workflow sets no timeout.
+    pub timeout: Option<Duration>,
+}
+
+impl Questions {
+    /// These, and those of another file for what is absent.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            timeout: self.timeout.or(other.timeout),
         }
     }
 }
@@ -136,6 +167,7 @@ pub struct Server {
     pub aggregation: Aggregation,
     pub expose: Expose,
     pub limits: Limits,
+    pub questions: Questions,
     /// The tools that workflows may be run on, as they were locked.
     pub lock: Option<Lock>,
     pub names: Names,

@@ -12,7 +12,9 @@ use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, RunId, Timestamp};
 use crate::journal::{Append, Journal, JournalError};
-use crate::limits::{INPUTS_PER_APPEND_MAX, LIVE_QUESTIONS_MAX, PARK_AFTER_SECONDS};
+use crate::limits::{
+    INPUTS_PER_APPEND_MAX, LIVE_QUESTIONS_MAX, PARK_AFTER_SECONDS, PARK_AT_ONCE_BYTES,
+};
 use crate::outstanding::next_due;
 use crate::state::State;
 use crate::world::{Asker, LiveQuestion, ToolCall, World};
@@ -279,8 +281,13 @@ impl Drive {
         let parks = self.surroundings.parks && only_waits;
         let park = async {
             if parks {
-                let later = world.now().plus(Duration::from_secs(PARK_AFTER_SECONDS));
-                world.sleep_until(later).await;
+                let now = world.now();
+                let later = now.plus(Duration::from_secs(PARK_AFTER_SECONDS));
+                let is_soon = |due: Timestamp| due <= later;
+                // What time moves on soon would be read back from the store at once.
+                let at_once =
+                    is_large_and_waits(&self.state) && !next_due(&self.state).is_some_and(is_soon);
+                world.sleep_until(if at_once { now } else { later }).await;
             } else {
                 std::future::pending::<()>().await;
             }
@@ -343,6 +350,12 @@ impl Drive {
             Err(Aborted) => Input::Time,
         }
     }
+}
+
+/// The run waits for people and holds more than is kept in memory meanwhile.
+fn is_large_and_waits(state: &State) -> bool {
+    let waits = !(state.questions.is_empty() && state.held.is_empty());
+    waits && state.data_bytes > PARK_AT_ONCE_BYTES
 }
 
 async fn expired(timer: Option<&mut Timer>) {

@@ -115,6 +115,8 @@ codes! {
     LimitEvents = "limit.events", Limit, false;
     /// The run holds more data than it may.
     LimitData = "limit.data", Limit, false;
+    /// Too many runs are open, or they hold too much; try again once some have ended.
+    LimitOpenRuns = "limit.open_runs", Limit, true;
     /// The call was sent and not answered; a person decides what happened.
     UnknownOutcomeHeld = "unknown_outcome.held", UnknownOutcome, false;
     /// The call was sent and not answered.

@@ -40,6 +40,9 @@ pub trait Journal: Send + Sync + Debug {
     /// Newest first.
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>>;
 
+    /// All runs that have not ended, parked ones and those of other owners included.
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>>;
+
     /// Unfinished runs whose owner is dead, and parked runs of ours whose time to wake has come.
     /// A parked run of a dead owner waits for its time or a command as well. Oldest first, bounded: call again.
     fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>>;
@@ -284,6 +287,15 @@ impl Summary {
     }
 }
 
+/// A run that has not ended, as it is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    pub id: RunId,
+    pub principal: Option<String>,
+    /// About as many as its events have in the store.
+    pub bytes: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub workflow: Option<String>,
@@ -342,6 +354,11 @@ pub enum JournalError {
     Unreadable { run: RunId, reason: String },
     #[error("run `{run}` expected event {expected} next, not {got}")]
     OutOfOrder { run: RunId, expected: u64, got: u64 },
+    #[error(
+        "the open runs fill the memory of `--ephemeral` ({bytes_max} bytes); try again once some have ended, or raise \
+         `limits.ephemeral_bytes`"
+    )]
+    OpenRunsFull { bytes_max: u64 },
     #[error("the store has no room left")]
     Full(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the store was written by a newer version ({found}; this one reads up to {known})")]

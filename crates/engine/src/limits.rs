@@ -1,6 +1,7 @@
 //! Limits of one run: those that the configuration may change, and those that are fixed.
 
 use onecall_workflow::limits::Bounds;
+use std::time::Duration;
 
 /// What one run may use at most; a run that passes one of the first two is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Limits {
     pub data_bytes: u64,
     /// What each of its expressions may use.
     pub expression: Bounds,
+    /// How long a question can be answered if its step sets no timeout. `None`: until the run ends.
+    pub question: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -19,6 +22,7 @@ impl Default for Limits {
             events: 50_000,
             data_bytes: 256 * 1024 * 1024,
             expression: Bounds::default(),
+            question: None,
         }
     }
 }
@@ -52,6 +56,10 @@ pub const LIVE_QUESTIONS_MAX: usize = 32;
 
 /// A run with nothing but timers and questions outstanding is parked after this many seconds.
 pub const PARK_AFTER_SECONDS: u64 = 10;
+
+/// A run that waits for people and holds more bytes than this is parked at once: a person takes longer than reading it
+/// from the store again.
+pub const PARK_AT_ONCE_BYTES: u64 = 64 * 1024;
 
 /// Limit: characters of a schema fault that a failure shows.
 pub(crate) const MISFIT_CHARS_MAX: usize = 300;

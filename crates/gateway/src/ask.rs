@@ -177,7 +177,7 @@ pub(crate) fn request(question: &Asked) -> Value {
 
 /// The `input_required` answer to a modern call.
 pub(crate) fn input_required(
-    sealer: &Sealer,
+    shared: &Shared,
     run: &RunId,
     questions: &[&Asked],
     terms: &Terms,
@@ -191,17 +191,22 @@ pub(crate) fn input_required(
         .iter()
         .map(|question| (question.step.clone(), question.round))
         .collect();
+    let otherwise = shared.runtime.question_timeout();
+    let expires = questions.iter();
+    let expires = expires
+        .map(|question| seal::expiry_of(question, otherwise))
+        .max();
     let state = RequestState {
         run: run.as_str().to_owned(),
         asked,
         principal: principal.name().map(str::to_owned),
-        expires: seal::expiry(),
+        expires: expires.unwrap_or_else(seal::expiry),
         digest: terms.digest.clone(),
     };
     json!({
         "resultType": "input_required",
         field::INPUT_REQUESTS: requests,
-        field::REQUEST_STATE: sealer.seal(Purpose::RequestState, &state),
+        field::REQUEST_STATE: shared.sealer.seal(Purpose::RequestState, &state),
     })
 }
 

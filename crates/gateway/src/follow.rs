@@ -132,7 +132,7 @@ async fn at_rest(
     };
     if caller.era == Era::Modern {
         let run = &follower.run;
-        let asked = ask::input_required(&shared.sealer, run, &forms, terms, &caller.principal);
+        let asked = ask::input_required(shared, run, &forms, terms, &caller.principal);
         return Ok(Some(asked));
     }
     put(shared, follower, caller, terms, standing, first).await
@@ -288,6 +288,11 @@ fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms)
     result::unfinished(run, Code::PendingInput, text, terms.declares_output)
 }
 
+/// Over stdio there is no page, and with `--ephemeral` no store that a command could reach.
+const NO_WAY: &str = " Nobody can answer it here: this client cannot be asked, and `--ephemeral` keeps the run in \
+    this process alone. Start the server without `--ephemeral` and answer with `onecall runs answer`, serve over HTTP, \
+    which has a page for answers, or use a client that supports elicitation.";
+
 /// What is asked, and where and how a person whom the client cannot ask answers it.
 pub(crate) fn how_to_answer(
     shared: &Shared,
@@ -304,7 +309,7 @@ pub(crate) fn how_to_answer(
             round: question.round,
             principal: caller.principal.name().map(str::to_owned),
             client: caller.client_name.clone(),
-            expires: seal::expiry(),
+            expires: seal::expiry_of(question, shared.runtime.question_timeout()),
         };
         let token = shared.sealer.seal(Purpose::AnswerLink, &link);
         format!("at {base}/answer/{token}")
@@ -313,7 +318,9 @@ pub(crate) fn how_to_answer(
     let fields = sample(question.schema.as_deref());
     let command = flag.map(|flag| format!("with `onecall runs answer {run} {step}{fields}{flag}`"));
     let ways: Vec<String> = link.into_iter().chain(command).collect();
-    if !ways.is_empty() {
+    if ways.is_empty() {
+        text.push_str(NO_WAY);
+    } else {
         let _ = write!(text, " A person answers {}.", ways.join(" or "));
     }
     text

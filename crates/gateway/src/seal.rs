@@ -7,11 +7,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use onecall_engine::journal::Journal;
+use onecall_runtime::runs::Asked;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NONCE_BYTES: usize = 24;
 
@@ -133,6 +134,16 @@ pub(crate) fn now() -> u64 {
 
 pub(crate) fn expiry() -> u64 {
     now().saturating_add(SEAL_LIFE.as_secs())
+}
+
+/// What answers a question can be used for as long as the question can be answered, and for a day in any case, so that
+/// it can tell how the question was closed. `otherwise`: how long a question without a deadline can be answered.
+pub(crate) fn expiry_of(question: &Asked, otherwise: Duration) -> u64 {
+    let deadline = question.deadline.map_or_else(
+        || now().saturating_add(otherwise.as_secs()),
+        |deadline| deadline.as_micros() / 1_000_000,
+    );
+    deadline.max(expiry())
 }
 
 /// Digest of the request that a state belongs to: what is asked of what with what, however its keys are ordered.

@@ -9,11 +9,11 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredRun, Summary,
 };
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
-use state::State;
+use state::{Addition, HeldRun, Lines, State};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -79,16 +79,23 @@ impl Drop for MemoryJournal {
 
 impl Journal for MemoryJournal {
     fn create(&self, run: NewRun, events: Vec<Event>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.answer(move |state, epoch| match run.durability {
-            Durability::None => Ok(()),
-            Durability::Async | Durability::Sync => state.create(epoch, run, events),
+        Box::pin(async move {
+            if run.durability == Durability::None {
+                return Ok(());
+            }
+            let events = Lines::new(&events)?;
+            self.store.lock().create(self.epoch, run, events)
         })
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.answer(move |state, epoch| match append.durability {
-            Durability::None => Ok(()),
-            Durability::Async | Durability::Sync => state.append(epoch, append),
+        Box::pin(async move {
+            if append.durability == Durability::None {
+                return Ok(());
+            }
+            let (addition, events) = Addition::split(append);
+            let events = Lines::new(&events)?;
+            self.store.lock().append(self.epoch, addition, events)
         })
     }
 
@@ -96,11 +103,18 @@ impl Journal for MemoryJournal {
         &'a self,
         run: &'a RunId,
     ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
-        self.answer(move |state, _| Ok(state.load(run)))
+        Box::pin(async move {
+            let held = self.store.lock().load(run);
+            held.map(HeldRun::read).transpose()
+        })
     }
 
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>> {
         self.answer(move |state, _| Ok(state.list(&filter)))
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
+        self.answer(move |state, _| Ok(state.open_runs()))
     }
 
     fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>> {
@@ -112,7 +126,10 @@ impl Journal for MemoryJournal {
         run: &'a RunId,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Option<StoredRun>, JournalError>> {
-        self.answer(move |state, epoch| state.claim(epoch, run, now))
+        Box::pin(async move {
+            let held = self.store.lock().claim(self.epoch, run, now)?;
+            held.map(HeldRun::read).transpose()
+        })
     }
 
     fn park<'a>(
@@ -170,5 +187,72 @@ impl Journal for MemoryJournal {
 
     fn maintain(&self, now: Timestamp) -> BoxFuture<'_, Result<bool, JournalError>> {
         self.answer(move |state, _| Ok(state.maintain(now)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::samples::{append, at, ending, new_run, note};
+
+    const BYTES_MAX: u64 = 60_000;
+
+    fn small() -> MemoryJournal {
+        let store = MemoryStore::new(Retention {
+            bytes_max: BYTES_MAX,
+            ..Retention::default()
+        });
+        store.open(at(0), Duration::from_secs(10))
+    }
+
+    fn held(journal: &MemoryJournal) -> u64 {
+        journal.store.lock().bytes()
+    }
+
+    #[tokio::test]
+    async fn the_oldest_finished_runs_make_room() {
+        let journal = small();
+        for number in 0..200 {
+            let name = format!("run-{number}");
+            let events = vec![note("x".repeat(1_000))];
+            journal.create(new_run(&name), events).await.unwrap();
+            journal.append(ending(&name, 1, number)).await.unwrap();
+            assert!(held(&journal) <= BYTES_MAX);
+        }
+        let kept = journal.list(Filter::default()).await.unwrap();
+        assert_eq!(kept[0].id.as_str(), "run-199");
+        assert!((20..60).contains(&kept.len()), "{}", kept.len());
+        assert!(journal.load(&RunId::new("run-0")).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn open_runs_are_never_removed_and_leave_no_room_for_new_ones() {
+        let journal = small();
+        let mut number = 0;
+        let refused = loop {
+            let name = format!("run-{number}");
+            let events = vec![note("x".repeat(1_000))];
+            match journal.create(new_run(&name), events).await {
+                Ok(()) => number += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(
+            matches!(refused, JournalError::OpenRunsFull { .. }),
+            "{refused}"
+        );
+        // The last quarter is theirs, up to its end.
+        let grow = |size: usize| append("run-0", 1, vec![note("x".repeat(size))]);
+        let full = journal.append(grow(30_000)).await;
+        assert!(matches!(full, Err(JournalError::Full(_))), "{full:?}");
+        journal.append(grow(5_000)).await.unwrap();
+        let open = journal.open_runs().await.unwrap();
+        assert_eq!(open.len(), number);
+        // One that ends makes room for the next, whatever its end holds.
+        let mut end = ending("run-0", 2, 9);
+        end.events = vec![note("x".repeat(30_000))];
+        journal.append(end).await.unwrap();
+        journal.create(new_run("next"), vec![]).await.unwrap();
+        assert!(held(&journal) <= BYTES_MAX);
     }
 }

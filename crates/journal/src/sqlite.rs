@@ -26,7 +26,8 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredPlan, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredPlan, StoredRun,
+    Summary,
 };
 use onecall_workflow::policy::Durability;
 use read::{Loaded, Reader};
@@ -394,6 +395,14 @@ impl Journal for SqliteJournal {
             reader
                 .list(&filter)
                 .map_err(|error| store_error("list the runs of", &error))
+        }))
+    }
+
+    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
+        Box::pin(self.read(move |reader| {
+            reader
+                .open_runs()
+                .map_err(|error| store_error("count the runs of", &error))
         }))
     }
 

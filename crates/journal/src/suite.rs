@@ -108,6 +108,7 @@ against_every_store! {
     lists::the_newest_comes_first;
     lists::filters_narrow_a_list;
     lists::a_summary_follows_the_run;
+    lists::open_runs_are_listed_with_what_they_hold;
     lists::the_oldest_finished_runs_are_removed;
     values::long_values_come_back;
     values::kept_values_are_replaced;

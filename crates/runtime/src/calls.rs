@@ -1,6 +1,7 @@
 //! Calls: a published workflow becomes a run, a backend tool is passed through.
 
 use crate::arrive;
+use crate::open_runs::OpenRunsError;
 use crate::publish::{BoundPlan, Published, PublishedWorkflow, Target};
 use crate::questions::LookError;
 use crate::release::release;
@@ -21,7 +22,7 @@ use onecall_engine::evaluate::Evaluator;
 use onecall_engine::event::What;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::{JournalError, NewRun};
+use onecall_engine::journal::{Filter, JournalError, NewRun};
 use onecall_engine::state::State;
 use onecall_mcp::{Arguments, CallAnswer, CallResult, Exact, InputRequired, RpcError, Tool, meta};
 use onecall_workflow::coerce::SchemaFault;
@@ -394,6 +395,10 @@ async fn call_workflow(
     match start(runtime, ready, input, &mut request).await {
         Ok(handle) => Reply::Started(handle),
         Err(error @ StartRunError::KeyReused { .. }) => refuse(Code::InputInvalid, chain(&error)),
+        Err(
+            error @ (StartRunError::OpenRuns(_)
+            | StartRunError::Store(JournalError::OpenRunsFull { .. })),
+        ) => refuse(Code::LimitOpenRuns, chain(&error)),
         Err(error) => refuse(Code::InternalStore, chain(&error)),
     }
 }
@@ -408,6 +413,8 @@ pub(crate) fn list(faults: &[SchemaFault]) -> String {
 
 #[derive(Debug, thiserror::Error)]
 enum StartRunError {
+    #[error("the run was not started")]
+    OpenRuns(#[from] OpenRunsError),
     #[error("the run could not be stored")]
     Store(#[source] JournalError),
     #[error("the run of an earlier call with the same key cannot be read")]
@@ -430,6 +437,17 @@ async fn start(
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
     let durability = durability(runtime, &plan, request);
     let input = Arc::new(input);
+    let admitted = match runtime.admit(&id, request.principal.as_deref(), &input) {
+        Ok(admitted) => admitted,
+        Err(error) => {
+            // A call that only asks for its earlier run starts none.
+            let workflow = plan.plan.workflow.name.as_str();
+            return match keyed(runtime, workflow, request).await? {
+                Some(run) => earlier(runtime, run, &input).await,
+                None => Err(error.into()),
+            };
+        }
+    };
     let first = Input::Start {
         input: Arc::clone(&input),
         seed: u64::try_from(runtime.random_bits() >> 64).unwrap_or_default(),
@@ -465,6 +483,7 @@ async fn start(
     let seen = request.watches.then(|| channels.live.seen.subscribe());
     let live = channels.live.clone();
     channels.telling.saw(&state, &events);
+    admitted.keep();
     let driving = Driving {
         state,
         first: Vec::new(),
@@ -495,6 +514,26 @@ fn durability(runtime: &Runtime, plan: &BoundPlan, request: &Request) -> Durabil
         Durability::None if request.client_key.is_some() => Durability::Async,
         stated => stated,
     }
+}
+
+/// The run that the client's key names, if there is one.
+async fn keyed(
+    runtime: &Runtime,
+    workflow: &str,
+    request: &Request,
+) -> Result<Option<RunId>, StartRunError> {
+    if request.client_key.is_none() {
+        return Ok(None);
+    }
+    let filter = Filter {
+        workflow: Some(workflow.to_owned()),
+        client_key: request.client_key.clone(),
+        ..Filter::default()
+    };
+    let listed = runtime.inner.journal.list(filter).await;
+    let mut listed = listed.map_err(StartRunError::Store)?.into_iter();
+    let own = listed.find(|run| run.principal == request.principal);
+    Ok(own.map(|run| run.id))
 }
 
 /// The run that an earlier call with the same key started.
@@ -538,9 +577,15 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
     } = driving;
     let run = state.run.clone();
     if state.end.is_some() {
+        runtime.inner.open_runs.remove(&run);
         runtime.inner.ends.note(&state);
         return;
     }
+    let principal = channels.live.principal.as_ref();
+    runtime
+        .inner
+        .open_runs
+        .put(&run, principal, state.data_bytes);
     runtime.lend(&run, world.token.as_ref());
     let principal = channels.live.principal.clone();
     let is_awaited = Arc::clone(&channels.live.is_awaited);
@@ -590,6 +635,10 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         }
         // Not earlier: whoever finds the run gone from the list can claim it.
         drop(entry);
+        if durability == Durability::None {
+            // Whatever it came to, nobody drives it any more and no store has it.
+            runtime.inner.open_runs.remove(&run);
+        }
         if let Some(own) = own {
             backends.forget(&own).await;
         }

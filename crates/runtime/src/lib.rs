@@ -19,6 +19,7 @@ mod merge;
 pub mod nodes;
 mod notices;
 pub mod offers;
+mod open_runs;
 mod plans;
 pub mod preview;
 pub mod publish;

@@ -14,6 +14,15 @@ pub(crate) const AHEAD_CHARS_MAX: usize = 4_000;
 /// Limit: places listed of one value; more are counted.
 pub(crate) const DIFFERENCES_MAX: usize = 50;
 
+/// How long a question can be answered if neither its workflow nor the configuration sets a timeout.
+pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_hours(7 * 24);
+
+/// Limit: runs that have not ended, of all callers and of one, and the bytes of their values, unless configured.
+pub(crate) const OPEN_RUNS_MAX: usize = 20_000;
+pub(crate) const OPEN_RUNS_PER_CALLER_MAX: usize = 1_000;
+pub(crate) const OPEN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+pub(crate) const OPEN_BYTES_PER_CALLER_MAX: u64 = 256 * 1024 * 1024;
+
 /// Limit: runs of others that are remembered; beyond it all are looked at again.
 pub(crate) const FOREIGN_MAX: usize = 10_000;
 

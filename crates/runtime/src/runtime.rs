@@ -6,9 +6,10 @@ use crate::fitted::Fitted;
 use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
-use crate::limits::KEPT_LIST_WAIT;
+use crate::limits::{KEPT_LIST_WAIT, QUESTION_TIMEOUT};
 use crate::log::Ends;
 use crate::offers::Noticed;
+use crate::open_runs::{Counted, OpenLimits, OpenRuns};
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, publish};
 use crate::release::LostLease;
@@ -99,6 +100,7 @@ pub(crate) struct Inner {
     pub(crate) durability: Durability,
     pub(crate) published: watch::Sender<Arc<Published>>,
     pub(crate) runs: LiveRuns,
+    pub(crate) open_runs: Arc<OpenRuns>,
     pub(crate) lent: Lent,
     pub(crate) unstored: Unstored,
     pub(crate) tasks: TaskTracker,
@@ -125,6 +127,7 @@ pub(crate) struct Content {
     pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
     limits: Limits,
+    pub(crate) open_limits: OpenLimits,
     lock: Option<Lock>,
     /// What the store had of the backends' tools.
     pub(crate) kept: Kept,
@@ -139,7 +142,8 @@ impl Content {
             backends,
             kept: kept::load(journal, &identities).await,
             identities,
-            limits: limits_of_runs(&server.limits),
+            limits: limits_of_runs(&server.limits, server.questions),
+            open_limits: OpenLimits::new(&server.limits),
             lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
             names: server.names,
@@ -233,6 +237,7 @@ impl Runtime {
             durability: options.durability,
             published,
             runs: LiveRuns::default(),
+            open_runs: Arc::default(),
             tasks: TaskTracker::new(),
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
@@ -311,6 +316,11 @@ impl Runtime {
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.inner.journal
+    }
+
+    /// How long a question can be answered if its workflow sets no timeout.
+    pub fn question_timeout(&self) -> Duration {
+        self.content().limits.question.unwrap_or(QUESTION_TIMEOUT)
     }
 
     pub fn catalog(&self) -> Catalog {
@@ -449,7 +459,7 @@ impl Runtime {
             evaluator: Arc::new(self.evaluator()),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,
-            observer,
+            observer: Arc::new(Counted::new(observer, Arc::clone(&self.inner.open_runs))),
             // Nobody would wake a run that a one-shot command gives back.
             parks: durability != Durability::None && self.inner.resumes,
         }
@@ -499,7 +509,7 @@ fn catalog(content: &Content) -> Catalog {
     onecall_backends::merge(&lists, &content.catalog_options).0
 }
 
-fn limits_of_runs(stated: &settings::Limits) -> Limits {
+fn limits_of_runs(stated: &settings::Limits, questions: settings::Questions) -> Limits {
     let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let usual = Limits::default();
     Limits {
@@ -511,6 +521,7 @@ fn limits_of_runs(stated: &settings::Limits) -> Limits {
                 .operations
                 .map_or(usual.expression.operations, number),
         },
+        question: Some(questions.timeout.unwrap_or(QUESTION_TIMEOUT)),
     }
 }
 

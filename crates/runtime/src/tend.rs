@@ -3,6 +3,7 @@
 use crate::calls;
 use crate::kept::Stored;
 use crate::limits::{MAINTENANCE_BATCHES_MAX, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
+use crate::open_runs;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
 use crate::trace::Trace;
@@ -30,6 +31,7 @@ const MAINTENANCE: Duration = Duration::from_mins(1);
 
 /// Resumes what is claimable now, then goes on tending in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
+    open_runs::count(runtime).await?;
     let mut undelivered = Vec::new();
     runtime.inner.journal.heartbeat(runtime.now()).await?;
     for _ in 0..RESUME_BATCHES_MAX {
@@ -67,6 +69,12 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
         if maintained.elapsed() >= MAINTENANCE {
             maintained = tokio::time::Instant::now();
             maintain(runtime).await;
+            if let Err(error) = open_runs::count(runtime).await {
+                runtime
+                    .inner
+                    .repeated
+                    .warn("cannot count the open runs", &error);
+            }
         }
         if let Err(error) = round(runtime, &mut undelivered).await {
             runtime.inner.repeated.warn(UNTENDED, &error);

@@ -242,6 +242,7 @@ pub const FAILURE_CODES: &[&str] = &[
     "limit.iterations",
     "limit.events",
     "limit.data",
+    "limit.open_runs",
     "unknown_outcome.held",
     "unknown_outcome.unanswered",
     "pending.running",

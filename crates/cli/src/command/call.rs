@@ -39,6 +39,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     let Some(mut settings) = args.files.load(&words.paths)?.sound() else {
         return Ok(Exit::Failed);
     };
+    wire::bound_ephemeral(&args.store, &mut settings)?;
     let labels = values::labels(&args.labels)?;
     let mut server = wire::only_server(&mut settings)?;
     wire::take_composition(&mut settings, &mut server, &words.tool);

@@ -38,7 +38,7 @@ const RESUMING: Duration = Duration::from_millis(500);
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let (is_demo, files) = (args.demo, args.files.clone());
     let paths = paths(&args)?;
-    let is_stdio = args.stdio;
+    let (is_stdio, store) = (args.stdio, args.store.clone());
     let load = move || {
         let mut loaded = if is_demo {
             demo_files::load(&paths, &files)
@@ -48,6 +48,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         if is_stdio {
             loaded.name_for_desktops();
         }
+        wire::bound_ephemeral(&store, &mut loaded.settings)?;
         Ok(loaded)
     };
     let loaded = load()?;

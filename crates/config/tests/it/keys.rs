@@ -30,8 +30,8 @@ fn seen(outcome: &Outcome, file: &str) -> String {
     for server in &settings.servers {
         let _ = write!(
             text,
-            "{}{:?}{:?}{:?}",
-            server.name, server.expose, server.aggregation, server.names
+            "{}{:?}{:?}{:?}{:?}",
+            server.name, server.expose, server.aggregation, server.names, server.questions
         );
         let mut access = server.access.clone();
         if let Some(oidc) = access.as_mut().and_then(|access| access.oidc.as_mut()) {
@@ -138,6 +138,7 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "templates"
         | "names"
         | "limits"
+        | "questions"
         | "server"
         | "backend of onecall.yaml"
         | "auth of a backend"

@@ -3,13 +3,14 @@
 use super::Decider;
 use crate::event::{Answer, AnswerAction, Output, What};
 use crate::failure::{Code, Failure};
-use crate::identity::Slot;
+use crate::identity::{Slot, Timestamp};
 use crate::limits::ANSWERS_REFUSED_MAX;
 use crate::state::OpenQuestion;
 use onecall_workflow::policy::Refusal;
 use onecall_workflow::step::{Action, Ask, Shape};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Decider<'_> {
     pub(super) fn put_question(&mut self, step: u32, ask: &Ask) {
@@ -18,7 +19,7 @@ impl Decider<'_> {
             Err(failure) => self.slot_failed(slot, failure),
             Ok(message) => {
                 let timeout = self.state.plan.step(step as usize).timeout;
-                let deadline = timeout.map(|timeout| self.now.plus(timeout));
+                let deadline = self.question_deadline(timeout);
                 let schema = ask.schema.clone().map(Arc::new);
                 self.emit(What::QuestionAsked {
                     step,
@@ -31,6 +32,12 @@ impl Decider<'_> {
                 });
             }
         }
+    }
+
+    /// Until when a question can be answered that is asked now. `timeout`: that of its step.
+    pub(super) fn question_deadline(&self, timeout: Option<Duration>) -> Option<Timestamp> {
+        let timeout = timeout.or(self.evaluator.limits().question);
+        timeout.map(|timeout| self.now.plus(timeout))
     }
 
     pub(super) fn answered(&mut self, step: u32, round: Option<u32>, answer: Answer) {

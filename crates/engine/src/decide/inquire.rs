@@ -72,7 +72,7 @@ impl Decider<'_> {
             round: self.state.step(step).questions_put,
             message,
             schema,
-            deadline: timeout.map(|timeout| self.now.plus(timeout)),
+            deadline: self.question_deadline(timeout),
             by: Some(by),
             url,
         });

@@ -23,6 +23,7 @@ fn started(names: &[&str]) -> State {
 const LIMITS: Limits = Limits {
     events: 200,
     data_bytes: 40_000,
+    question: None,
     expression: Bounds {
         text_bytes: 1_000,
         operations: 1_000,

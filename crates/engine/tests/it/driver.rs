@@ -16,7 +16,7 @@ use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::scope::Scope;
 use onecall_workflow::step::Step;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,6 +26,7 @@ use tokio::time::Instant;
 pub(crate) struct Setting {
     pub(crate) world: Arc<Clockwork>,
     pub(crate) journal: Arc<Remembers>,
+    input: Value,
     sender: mpsc::Sender<Input>,
     inputs: Option<mpsc::Receiver<Input>>,
 }
@@ -36,6 +37,7 @@ impl Setting {
         Self {
             world: Clockwork::new(tools),
             journal: Arc::default(),
+            input: json!({}),
             sender,
             inputs: Some(inputs),
         }
@@ -55,7 +57,7 @@ impl Setting {
             parks: true,
         };
         let start = Input::Start {
-            input: Arc::new(json!({})),
+            input: Arc::new(self.input.clone()),
             seed: 1,
         };
         let state = State::new(RunId::new("run"), plan);
@@ -122,6 +124,19 @@ async fn a_run_that_waits_for_a_person_is_parked_after_ten_seconds() {
         "{stopped:?}"
     );
     assert_eq!(started.elapsed(), Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_run_that_waits_for_a_person_is_parked_at_once() {
+    let mut setting = Setting::new(&[]);
+    setting.input = json!({ "text": "x".repeat(100_000) });
+    let started = Instant::now();
+    let stopped = setting.run(vec![question("q", &[])]).await;
+    assert!(
+        matches!(stopped, Stopped::Parked { due: None }),
+        "{stopped:?}"
+    );
+    assert!(started.elapsed() < SECOND, "{:?}", started.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

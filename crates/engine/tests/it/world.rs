@@ -5,7 +5,7 @@ use onecall_engine::driver::Observer;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, Order, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredRun, Summary,
 };
 use onecall_engine::state::State;
 use onecall_engine::world::{ToolCall, World};
@@ -171,6 +171,9 @@ impl Journal for Remembers {
         }))
     }
     fn list(&self, _: Filter) -> Answer<'_, Vec<Summary>> {
+        answer(Vec::new())
+    }
+    fn open_runs(&self) -> Answer<'_, Vec<OpenRun>> {
         answer(Vec::new())
     }
     fn claimable(&self, _: Timestamp) -> Answer<'_, Vec<RunId>> {

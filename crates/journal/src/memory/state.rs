@@ -4,11 +4,11 @@ use crate::inbox::{self, Kind};
 use crate::limits;
 use crate::open::Retention;
 use crate::owner::Owner;
-use crate::record::last_time;
+use crate::record;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, JournalError, NewRun, Order, StoredRun, Summary,
+    Append, Command, Filter, JournalError, Mark, NewRun, OpenRun, Order, StoredRun, Summary,
 };
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
@@ -23,6 +23,9 @@ pub(super) struct State {
     last_epoch: u64,
     last_number: u64,
     runs: BTreeMap<RunId, Run>,
+    /// What all runs hold, and what those hold that have not ended.
+    bytes: Bytes,
+    open: Bytes,
     /// Every run by the time of its creation.
     by_age: BTreeSet<(Timestamp, u64, RunId)>,
     unfinished: BTreeSet<(Timestamp, u64, RunId)>,
@@ -33,14 +36,73 @@ pub(super) struct State {
     kept: BTreeMap<String, Value>,
 }
 
+type Bytes = u64;
+
+/// Events as they are held: one line of JSON each, so that what they take is known to the byte.
+#[derive(Debug)]
+pub(super) struct Lines {
+    text: Box<[u8]>,
+    count: u64,
+    last: Option<Timestamp>,
+    settled: Vec<Kind>,
+}
+
+impl Lines {
+    pub(super) fn new(events: &[Event]) -> Result<Self, JournalError> {
+        let mut text = Vec::new();
+        for event in events {
+            serde_json::to_writer(&mut text, event).map_err(|cause| JournalError::Store {
+                action: "write a value to",
+                cause: cause.into(),
+            })?;
+            text.push(b'\n');
+        }
+        let settled = events
+            .iter()
+            .filter_map(|event| Kind::settled_by(&event.what));
+        Ok(Self {
+            text: text.into_boxed_slice(),
+            count: events.len() as u64,
+            last: events.last().map(|event| event.at),
+            settled: settled.collect(),
+        })
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.text.len() as Bytes + limits::MEMORY_BATCH_BYTES
+    }
+}
+
+/// What is added to a run; its events are in `Lines`.
+#[derive(Debug)]
+pub(super) struct Addition {
+    pub(super) run: RunId,
+    pub(super) first: u64,
+    pub(super) mark: Mark,
+    pub(super) at: Timestamp,
+}
+
+impl Addition {
+    pub(super) fn split(append: Append) -> (Self, Vec<Event>) {
+        let addition = Self {
+            run: append.run,
+            first: append.first,
+            mark: append.mark,
+            at: append.at,
+        };
+        (addition, append.events)
+    }
+}
+
 #[derive(Debug)]
 struct Run {
     number: u64,
+    bytes: Bytes,
     summary: Summary,
     plan: Arc<str>,
     plan_hash: String,
     durability: Durability,
-    events: Vec<Event>,
+    events: Vec<Box<[u8]>>,
     owner: u64,
     parked: bool,
 }
@@ -55,6 +117,7 @@ struct Key {
 #[derive(Debug)]
 struct Waiting {
     command: Command,
+    bytes: Bytes,
     taker: Option<u64>,
 }
 
@@ -71,18 +134,43 @@ impl Run {
         })
     }
 
-    fn stored(&self) -> StoredRun {
-        StoredRun {
-            summary: self.summary.clone(),
-            plan: Arc::clone(&self.plan),
-            plan_hash: self.plan_hash.clone(),
-            durability: self.durability,
-            events: self.events.clone(),
+    fn held(&self) -> HeldRun {
+        HeldRun {
+            run: StoredRun {
+                summary: self.summary.clone(),
+                plan: Arc::clone(&self.plan),
+                plan_hash: self.plan_hash.clone(),
+                durability: self.durability,
+                events: Vec::new(),
+            },
+            lines: self.events.concat(),
         }
     }
 
     fn is_due(&self, now: Timestamp) -> bool {
         self.summary.due.is_some_and(|due| due <= now)
+    }
+}
+
+/// A run whose events are still text, to be read when nobody else waits for the store.
+pub(super) struct HeldRun {
+    run: StoredRun,
+    lines: Vec<u8>,
+}
+
+impl HeldRun {
+    pub(super) fn read(self) -> Result<StoredRun, JournalError> {
+        let Self { mut run, lines } = self;
+        let lines = lines.split(|byte| *byte == b'\n');
+        let events = lines.filter(|line| !line.is_empty()).map(record::parse);
+        run.events =
+            events
+                .collect::<Result<_, _>>()
+                .map_err(|cause| JournalError::Unreadable {
+                    run: run.summary.id.clone(),
+                    reason: cause.to_string(),
+                })?;
+        Ok(run)
     }
 }
 
@@ -92,6 +180,11 @@ impl State {
             retention,
             ..Self::default()
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
     }
 
     pub(super) fn join(&mut self, now: Timestamp, lease: Duration) -> u64 {
@@ -130,7 +223,7 @@ impl State {
         &mut self,
         epoch: u64,
         new: NewRun,
-        events: Vec<Event>,
+        events: Lines,
     ) -> Result<(), JournalError> {
         if self.runs.contains_key(&new.id) {
             return Err(JournalError::Exists { run: new.id });
@@ -143,7 +236,14 @@ impl State {
                     run: holder.clone(),
                 });
             }
+        }
+        self.room_for(&run)?;
+        if let Some(key) = run.key() {
             self.keys.insert(key, run.summary.id.clone());
+        }
+        self.bytes += run.bytes;
+        if run.summary.ended.is_none() {
+            self.open += run.bytes;
         }
         self.last_number = number;
         self.by_age.insert(run.age());
@@ -157,45 +257,109 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn append(&mut self, epoch: u64, append: Append) -> Result<(), JournalError> {
+    /// An end is taken whatever it holds: it makes the run one that can be evicted.
+    pub(super) fn append(
+        &mut self,
+        epoch: u64,
+        append: Addition,
+        events: Lines,
+    ) -> Result<(), JournalError> {
+        self.check_append(epoch, &append)?;
+        let more = events.bytes();
+        let ends = append.mark.phase.is_ended();
+        if !self.make_room(more) && !ends {
+            return Err(JournalError::Full(
+                format!(
+                    "`limits.ephemeral_bytes` is {} bytes",
+                    self.retention.bytes_max
+                )
+                .into(),
+            ));
+        }
         let Some(run) = self.runs.get_mut(&append.run) else {
             return Err(JournalError::UnknownRun { run: append.run });
         };
-        if run.owner != epoch || run.parked {
-            return Err(JournalError::Fenced { run: append.run });
-        }
-        let expected = run.summary.event_count;
-        if append.first != expected {
-            return Err(JournalError::OutOfOrder {
-                run: append.run,
-                expected,
-                got: append.first,
-            });
-        }
-        let settled: Vec<Kind> = append
-            .events
-            .iter()
-            .filter_map(|event| Kind::settled_by(&event.what))
-            .collect();
         let was_ended = run.summary.ended.is_some();
-        run.summary.event_count += append.events.len() as u64;
-        run.events.extend(append.events);
+        run.summary.event_count += events.count;
+        run.events.push(events.text);
+        run.bytes += more;
+        self.bytes += more;
+        if !was_ended {
+            self.open += more;
+        }
         run.summary.updated = append.at;
         run.summary.phase = append.mark.phase;
         run.summary.due = append.mark.due;
         run.summary.failure = append.mark.failure;
-        if append.mark.phase.is_ended() && !was_ended {
+        if ends && !was_ended {
             run.summary.ended = Some(append.at);
+            self.open -= run.bytes;
             self.unfinished.remove(&run.age());
             self.finished
                 .insert((append.at, run.number, append.run.clone()));
             self.inbox
                 .retain(|waiting| waiting.command.run != append.run);
         }
-        for kind in settled {
+        for kind in events.settled {
             self.settle(&append.run, epoch, kind);
         }
+        self.make_room(0);
         Ok(())
+    }
+
+    fn check_append(&self, epoch: u64, append: &Addition) -> Result<(), JournalError> {
+        let Some(run) = self.runs.get(&append.run) else {
+            let run = append.run.clone();
+            return Err(JournalError::UnknownRun { run });
+        };
+        if run.owner != epoch || run.parked {
+            let run = append.run.clone();
+            return Err(JournalError::Fenced { run });
+        }
+        let expected = run.summary.event_count;
+        if append.first != expected {
+            return Err(JournalError::OutOfOrder {
+                run: append.run.clone(),
+                expected,
+                got: append.first,
+            });
+        }
+        Ok(())
+    }
+
+    /// New runs leave a quarter for those that are open: these must be able to go on.
+    fn room_for(&mut self, run: &Run) -> Result<(), JournalError> {
+        let bytes_max = self.retention.bytes_max;
+        let is_open = run.summary.ended.is_none();
+        let is_over = is_open && self.open + run.bytes > bytes_max / 4 * 3;
+        if is_over || !self.make_room(run.bytes) {
+            return Err(JournalError::OpenRunsFull { bytes_max });
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest finished runs until so much more can be held. `false`: the rest is open.
+    fn make_room(&mut self, more: Bytes) -> bool {
+        while self.bytes + more > self.retention.bytes_max {
+            if !self.remove_oldest() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn remove_oldest(&mut self) -> bool {
+        let Some((_, _, id)) = self.finished.pop_first() else {
+            return false;
+        };
+        if let Some(run) = self.runs.remove(&id) {
+            self.bytes -= run.bytes;
+            self.by_age.remove(&run.age());
+            if let Some(key) = run.key() {
+                self.keys.remove(&key);
+            }
+        }
+        true
     }
 
     fn settle(&mut self, run: &RunId, epoch: u64, kind: Kind) {
@@ -209,8 +373,19 @@ impl State {
         }
     }
 
-    pub(super) fn load(&self, run: &RunId) -> Option<StoredRun> {
-        self.runs.get(run).map(Run::stored)
+    pub(super) fn load(&self, run: &RunId) -> Option<HeldRun> {
+        self.runs.get(run).map(Run::held)
+    }
+
+    pub(super) fn open_runs(&self) -> Vec<OpenRun> {
+        let open = self.unfinished.iter();
+        let open = open.filter_map(|(_, _, id)| self.runs.get(id));
+        open.map(|run| OpenRun {
+            id: run.summary.id.clone(),
+            principal: run.summary.principal.clone(),
+            bytes: run.bytes,
+        })
+        .collect()
     }
 
     pub(super) fn list(&self, filter: &Filter) -> Vec<Summary> {
@@ -251,7 +426,7 @@ impl State {
         epoch: u64,
         id: &RunId,
         now: Timestamp,
-    ) -> Result<Option<StoredRun>, JournalError> {
+    ) -> Result<Option<HeldRun>, JournalError> {
         let Some(run) = self.runs.get(id) else {
             return Err(JournalError::UnknownRun { run: id.clone() });
         };
@@ -262,7 +437,7 @@ impl State {
         Ok(self.runs.get_mut(id).map(|run| {
             run.owner = epoch;
             run.parked = false;
-            run.stored()
+            run.held()
         }))
     }
 
@@ -298,11 +473,15 @@ impl State {
             .iter()
             .filter(|waiting| waiting.command.run == command.run)
             .count();
-        if waiting >= limits::INBOX_MAX {
+        let bytes = serde_json::to_vec(&command.what).map_or(0, |text| text.len() as Bytes);
+        let held: Bytes = self.inbox.iter().map(|waiting| waiting.bytes).sum();
+        let is_full = self.bytes + held + bytes > self.retention.bytes_max;
+        if waiting >= limits::INBOX_MAX || is_full {
             return Err(inbox::full());
         }
         self.inbox.push(Waiting {
             command,
+            bytes,
             taker: None,
         });
         Ok(())
@@ -355,43 +534,37 @@ impl State {
         self.kept.get(name).cloned()
     }
 
-    /// Bytes are not counted in memory: age and number bound it.
+    /// Bytes are bounded with every write; here it is age and number.
     pub(super) fn maintain(&mut self, now: Timestamp) -> bool {
         for _ in 0..limits::REMOVE_MAX {
             let excess = self.finished.len() as u64 > self.retention.runs_max;
-            let Some((ended, number, id)) = self.finished.first().cloned() else {
+            let Some((ended, _, _)) = self.finished.first() else {
                 return false;
             };
-            if !excess && now.since(ended) <= self.retention.age_max {
+            if !excess && now.since(*ended) <= self.retention.age_max {
                 return false;
             }
-            self.finished.remove(&(ended, number, id.clone()));
-            if let Some(run) = self.runs.remove(&id) {
-                self.by_age.remove(&run.age());
-                if let Some(key) = run.key() {
-                    self.keys.remove(&key);
-                }
-            }
+            self.remove_oldest();
         }
         true
     }
 }
 
-fn new_run(epoch: u64, number: u64, new: NewRun, events: Vec<Event>) -> Run {
+fn new_run(epoch: u64, number: u64, new: NewRun, events: Lines) -> Run {
+    let last = events.last.unwrap_or(new.at);
+    let labels = new.labels.iter();
+    let labels: usize = labels.map(|(key, value)| key.len() + value.len()).sum();
     Run {
         number,
+        bytes: limits::MEMORY_RUN_BYTES + labels as Bytes + events.bytes(),
         summary: Summary {
             id: new.id,
             workflow: new.workflow,
             version: new.version,
             phase: new.mark.phase,
             created: new.at,
-            updated: last_time(&events, new.at),
-            ended: new
-                .mark
-                .phase
-                .is_ended()
-                .then(|| last_time(&events, new.at)),
+            updated: last,
+            ended: new.mark.phase.is_ended().then_some(last),
             due: new.mark.due,
             failure: new.mark.failure,
             principal: new.principal,
@@ -400,12 +573,12 @@ fn new_run(epoch: u64, number: u64, new: NewRun, events: Vec<Event>) -> Run {
             client_key: new.client_key,
             retry_of: new.retry_of,
             masked: new.masked,
-            event_count: events.len() as u64,
+            event_count: events.count,
         },
         plan: new.plan,
         plan_hash: new.plan_hash,
         durability: new.durability,
-        events,
+        events: vec![events.text],
         owner: epoch,
         parked: false,
     }

@@ -6,7 +6,9 @@ use crate::record::{self, DecodeError, Hash, durability_from, phase_from};
 use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{Filter, JournalError, Order, StoredPlan, StoredRun, Summary};
+use onecall_engine::journal::{
+    Filter, JournalError, OpenRun, Order, StoredPlan, StoredRun, Summary,
+};
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -167,6 +169,26 @@ impl Reader {
             }
         }
         Ok(summary)
+    }
+
+    /// The lengths of blobs are read without the blobs.
+    pub(super) fn open_runs(&self) -> rusqlite::Result<Vec<OpenRun>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, principal,
+                coalesce((SELECT sum(length(events)) FROM log WHERE run = runs.number), 0)
+                + coalesce((SELECT sum(length(body)) FROM value_uses
+                    JOIN stored_values ON stored_values.hash = value_uses.hash
+                    WHERE value_uses.run = runs.number), 0)
+             FROM runs INDEXED BY runs_open WHERE compacted = 0 AND ended IS NULL",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(OpenRun {
+                id: RunId::new(row.get::<_, String>(0)?),
+                principal: row.get(1)?,
+                bytes: row.get(2)?,
+            })
+        })?;
+        rows.collect()
     }
 
     pub(super) fn claimable(&self, now: Timestamp) -> rusqlite::Result<Vec<RunId>> {

@@ -150,3 +150,29 @@ pub(super) async fn the_oldest_finished_runs_are_removed(store: &dyn Store) {
     };
     journal.create(run, vec![]).await.unwrap();
 }
+
+pub(super) async fn open_runs_are_listed_with_what_they_hold(store: &dyn Store) {
+    let journal = store.open(at(0));
+    let long = "x".repeat(200_000);
+    for (name, text) in [
+        ("short", "x"),
+        ("long", long.as_str()),
+        ("parked", "x"),
+        ("ended", "x"),
+    ] {
+        let run = NewRun {
+            principal: (name == "long").then(|| "ada".to_owned()),
+            ..new_run(name)
+        };
+        journal.create(run, vec![note(text)]).await.unwrap();
+    }
+    journal.park(&id("parked"), None).await.unwrap();
+    journal.append(ending("ended", 1, 5)).await.unwrap();
+    let mut open = journal.open_runs().await.unwrap();
+    open.sort_by_key(|run| run.id.clone());
+    let names: Vec<&str> = open.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(names, ["long", "parked", "short"]);
+    assert_eq!(open[0].principal.as_deref(), Some("ada"));
+    assert!((200_000..210_000).contains(&open[0].bytes), "{open:?}");
+    assert!(open[1].bytes < 5_000 && open[2].bytes < 5_000, "{open:?}");
+}

@@ -10,6 +10,7 @@ mod limits;
 mod logged;
 mod names;
 mod offers;
+mod open_runs;
 mod refused;
 mod remarks;
 mod rules;

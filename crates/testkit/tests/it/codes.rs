@@ -31,6 +31,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "a_run_ends_when_it_holds_too_much_data",
     ),
     (
+        "limit.open_runs",
+        "crates/runtime/tests/it/open_runs.rs",
+        "a_caller_above_its_share_is_refused_and_others_are_not",
+    ),
+    (
         "internal.fault",
         "crates/engine/tests/it/driver.rs",
         "a_panic_in_one_run_ends_that_run_only",

@@ -1,0 +1,305 @@
+//! How many runs are open, and what they hold: of all callers and of each. A new run is admitted here and nowhere else.
+//! Counters are kept as runs begin, grow and end; the store is read at the start and once a minute, for the runs that
+//! other processes on it begin and end.
+
+use crate::limits::{
+    OPEN_BYTES_MAX, OPEN_BYTES_PER_CALLER_MAX, OPEN_RUNS_MAX, OPEN_RUNS_PER_CALLER_MAX,
+};
+use crate::runtime::Runtime;
+use onecall_config::settings;
+use onecall_engine::driver::Observer;
+use onecall_engine::event::Event;
+use onecall_engine::identity::RunId;
+use onecall_engine::journal::{JournalError, OpenRun};
+use onecall_engine::state::State;
+use onecall_engine::weight::weight;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What may be open at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenLimits {
+    runs: usize,
+    runs_per_caller: usize,
+    bytes: u64,
+    bytes_per_caller: u64,
+}
+
+impl OpenLimits {
+    pub(crate) fn new(stated: &settings::Limits) -> Self {
+        let bytes = |stated: Option<usize>, usual| {
+            stated.map_or(usual, |bytes| u64::try_from(bytes).unwrap_or(u64::MAX))
+        };
+        Self {
+            runs: stated.open_runs.unwrap_or(OPEN_RUNS_MAX),
+            runs_per_caller: stated
+                .open_runs_per_caller
+                .unwrap_or(OPEN_RUNS_PER_CALLER_MAX),
+            bytes: bytes(stated.open_bytes, OPEN_BYTES_MAX),
+            bytes_per_caller: bytes(stated.open_bytes_per_caller, OPEN_BYTES_PER_CALLER_MAX),
+        }
+    }
+}
+
+/// Why a run is not admitted: the limit, the key that sets it, and what can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OpenRunsError {
+    #[error(
+        "{open} runs are open, as many as `limits.open_runs` allows; try again once some have ended"
+    )]
+    Runs { open: usize },
+    #[error(
+        "{open} runs of this caller are open, as many as `limits.open_runs_per_caller` allows; try again once some \
+         have ended or been answered"
+    )]
+    RunsOfCaller { open: usize },
+    #[error(
+        "the open runs hold {held} bytes, {more} more were asked for, and `limits.open_bytes` allows {limit}; try \
+         again once some have ended"
+    )]
+    Bytes { held: u64, more: u64, limit: u64 },
+    #[error(
+        "the open runs of this caller hold {held} bytes, {more} more were asked for, and \
+         `limits.open_bytes_per_caller` allows {limit}; try again once some have ended or been answered"
+    )]
+    BytesOfCaller { held: u64, more: u64, limit: u64 },
+}
+
+/// Callers that do not sign in are one caller.
+type Caller = Option<Arc<str>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct OpenRuns(Mutex<Ledger>);
+
+#[derive(Debug, Default)]
+struct Ledger {
+    runs: BTreeMap<RunId, Open>,
+    all: Sum,
+    callers: BTreeMap<Caller, Sum>,
+    /// What began or ended while the store is read: its list may be older.
+    changed: Option<BTreeSet<RunId>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    caller: Caller,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    runs: usize,
+    bytes: u64,
+}
+
+impl Ledger {
+    fn refusal(&self, limits: &OpenLimits, caller: &Caller, more: u64) -> Option<OpenRunsError> {
+        let (all, own) = (
+            self.all,
+            self.callers.get(caller).copied().unwrap_or_default(),
+        );
+        let is_over = |held: u64, limit: u64| held.saturating_add(more) > limit;
+        if own.runs >= limits.runs_per_caller {
+            return Some(OpenRunsError::RunsOfCaller { open: own.runs });
+        }
+        if all.runs >= limits.runs {
+            return Some(OpenRunsError::Runs { open: all.runs });
+        }
+        if is_over(own.bytes, limits.bytes_per_caller) {
+            let (held, limit) = (own.bytes, limits.bytes_per_caller);
+            return Some(OpenRunsError::BytesOfCaller { held, more, limit });
+        }
+        is_over(all.bytes, limits.bytes).then_some(OpenRunsError::Bytes {
+            held: all.bytes,
+            more,
+            limit: limits.bytes,
+        })
+    }
+
+    fn put(&mut self, run: RunId, caller: Caller, bytes: u64) {
+        self.remove(&run);
+        let own = self.callers.entry(caller.clone()).or_default();
+        for sum in [own, &mut self.all] {
+            sum.runs += 1;
+            sum.bytes += bytes;
+        }
+        self.runs.insert(run, Open { caller, bytes });
+    }
+
+    fn remove(&mut self, run: &RunId) -> Option<Open> {
+        let open = self.runs.remove(run)?;
+        self.all.runs -= 1;
+        self.all.bytes -= open.bytes;
+        if let Some(own) = self.callers.get_mut(&open.caller) {
+            own.runs -= 1;
+            own.bytes -= open.bytes;
+            if own.runs == 0 {
+                self.callers.remove(&open.caller);
+            }
+        }
+        Some(open)
+    }
+
+    fn note(&mut self, run: &RunId) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(run.clone());
+        }
+    }
+}
+
+impl OpenRuns {
+    fn admit(
+        &self,
+        limits: &OpenLimits,
+        run: &RunId,
+        caller: Option<&str>,
+        bytes: u64,
+    ) -> Result<(), OpenRunsError> {
+        let caller: Caller = caller.map(Arc::from);
+        let mut ledger = self.lock();
+        if let Some(refusal) = ledger.refusal(limits, &caller, bytes) {
+            return Err(refusal);
+        }
+        ledger.note(run);
+        ledger.put(run.clone(), caller, bytes);
+        Ok(())
+    }
+
+    /// Counts a run that is driven here, whether it was counted before or not.
+    pub(crate) fn put(&self, run: &RunId, caller: Option<&Arc<str>>, bytes: u64) {
+        let mut ledger = self.lock();
+        ledger.note(run);
+        ledger.put(run.clone(), caller.cloned(), bytes);
+    }
+
+    /// A run has grown. One that is not counted any more is left out.
+    fn grown(&self, run: &RunId, bytes: u64) {
+        let mut ledger = self.lock();
+        let Ledger {
+            runs, all, callers, ..
+        } = &mut *ledger;
+        let Some(open) = runs.get_mut(run) else {
+            return;
+        };
+        let before = std::mem::replace(&mut open.bytes, bytes);
+        for sum in callers.get_mut(&open.caller).into_iter().chain([all]) {
+            sum.bytes = sum.bytes - before + bytes;
+        }
+    }
+
+    pub(crate) fn remove(&self, run: &RunId) {
+        let mut ledger = self.lock();
+        ledger.note(run);
+        ledger.remove(run);
+    }
+
+    fn begin_count(&self) {
+        self.lock().changed = Some(BTreeSet::new());
+    }
+
+    /// Takes over what the store says, except of runs that changed since it was asked. `is_live`: driven here, stored
+    /// or not.
+    fn end_count(&self, stored: Option<Vec<OpenRun>>, is_live: impl Fn(&RunId) -> bool) {
+        let mut ledger = self.lock();
+        let changed = ledger.changed.take().unwrap_or_default();
+        let Some(stored) = stored else {
+            return;
+        };
+        let mut gone: BTreeSet<RunId> = ledger.runs.keys().cloned().collect();
+        for run in stored {
+            let is_known = gone.remove(&run.id);
+            if !is_known && !changed.contains(&run.id) {
+                ledger.put(run.id, run.principal.map(Arc::from), run.bytes);
+            }
+        }
+        for run in gone {
+            if !changed.contains(&run) && !is_live(&run) {
+                ledger.remove(&run);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads from the store which runs are open.
+pub(crate) async fn count(runtime: &Runtime) -> Result<(), JournalError> {
+    let open = &runtime.inner.open_runs;
+    open.begin_count();
+    let listed = runtime.inner.journal.open_runs().await;
+    let is_live = |run: &RunId| runtime.inner.runs.get(run).is_some();
+    match listed {
+        Ok(listed) => open.end_count(Some(listed), is_live),
+        Err(error) => {
+            open.end_count(None, is_live);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// A run that was admitted and is not stored yet; dropping this gives its share back.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    open: Arc<OpenRuns>,
+    run: Option<RunId>,
+}
+
+impl Admission {
+    pub(crate) fn keep(mut self) {
+        self.run = None;
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if let Some(run) = &self.run {
+            self.open.remove(run);
+        }
+    }
+}
+
+impl Runtime {
+    /// Admits a new run with this input, or says which limit is reached.
+    pub(crate) fn admit(
+        &self,
+        run: &RunId,
+        caller: Option<&str>,
+        input: &Value,
+    ) -> Result<Admission, OpenRunsError> {
+        let limits = self.content().open_limits;
+        let open = Arc::clone(&self.inner.open_runs);
+        open.admit(&limits, run, caller, weight(input))?;
+        let run = Some(run.clone());
+        Ok(Admission { open, run })
+    }
+}
+
+/// Counts what a run holds before others see what happened.
+pub(crate) struct Counted {
+    then: Arc<dyn Observer>,
+    open: Arc<OpenRuns>,
+}
+
+impl Counted {
+    pub(crate) fn new(then: Arc<dyn Observer>, open: Arc<OpenRuns>) -> Self {
+        Self { then, open }
+    }
+}
+
+impl Observer for Counted {
+    fn saw(&self, state: &State, events: &[Event]) {
+        if state.end.is_some() {
+            self.open.remove(&state.run);
+        } else {
+            self.open.grown(&state.run, state.data_bytes);
+        }
+        self.then.saw(state, events);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! What a backend is started with, complete and checked by whoever builds it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -94,9 +95,10 @@ pub enum TransportOptions {
 pub struct StdioOptions {
     pub command: String,
     pub args: Vec<String>,
-    /// Added to the environment, or all of it where `clear_env` is set.
+    /// Variables of this process that the child inherits. It gets no others.
+    pub inherited: Vec<(OsString, OsString)>,
+    /// Variables that are set for the child. They win over inherited ones.
     pub env: Vec<(String, String)>,
-    pub clear_env: bool,
     pub cwd: Option<PathBuf>,
 }
 
@@ -169,9 +171,8 @@ impl std::fmt::Debug for StdioOptions {
             .field("command", &self.command)
             .field("args", &self.args)
             .field("env", &names)
-            .field("clear_env", &self.clear_env)
             .field("cwd", &self.cwd)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

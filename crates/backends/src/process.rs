@@ -103,9 +103,9 @@ fn unstarted(options: &StdioOptions, error: &std::io::Error) -> String {
 fn command(options: &StdioOptions) -> Command {
     let mut command = Command::new(&options.command);
     command.args(&options.args);
-    if options.clear_env {
-        command.env_clear();
-    }
+    // This process has keys and tokens in its environment that are none of the child's business.
+    command.env_clear();
+    command.envs(options.inherited.iter().map(|(name, value)| (name, value)));
     command.envs(options.env.iter().map(|(name, value)| (name, value)));
     if let Some(folder) = &options.cwd {
         command.current_dir(folder);

@@ -6,7 +6,7 @@ use crate::limits::{EPHEMERAL_BYTES, SERVERS_ABOVE_MAX};
 use crate::token::TokenArgs;
 use crate::{access, files, print};
 use anyhow::{Context, bail};
-use onecall_config::environment::{DEPTH, SEAL_KEY};
+use onecall_config::environment::{DEPTH, SEAL_KEY, is_inherited};
 use onecall_config::settings::{Names, Server, Settings, Strategy};
 use onecall_config::{Compat, Environment};
 use onecall_engine::journal::Journal;
@@ -22,6 +22,7 @@ use onecall_workflow::name::BackendName;
 use onecall_workflow::policy::Durability;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -305,11 +306,19 @@ pub(crate) async fn start(
             ONE_SHOT_WAIT
         },
         this_program: std::env::current_exe().ok(),
-        child_env: vec![(DEPTH.to_owned(), (depth()? + 1).to_string())],
+        child_env: child_environment()?,
         resumes: is_server,
         outside: None,
     };
     Ok(Runtime::start(options).await?)
+}
+
+/// The variables that every child process gets. All others of this process stay here: seal key, tokens, secrets.
+fn child_environment() -> anyhow::Result<Vec<(OsString, OsString)>> {
+    let inherited = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited));
+    let depth = (depth()? + 1).to_string();
+    let own = (OsString::from(DEPTH), OsString::from(depth));
+    Ok(inherited.chain([own]).collect())
 }
 
 /// How many servers of this program stand above this one. Beyond a few, one of them is its own backend.

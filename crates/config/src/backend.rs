@@ -1,5 +1,6 @@
 //! A backend as every kind of file writes it: a command, or a URL.
 
+use crate::environment::{DEPTH, is_own};
 use crate::settings::{Backend, Health, Session, Transport};
 use crate::substitute::{Environment, substitute};
 use crate::{headers, keys};
@@ -11,6 +12,8 @@ use onecall_workflow::name::BackendName;
 /// What is read of a backend, and with what.
 pub(crate) struct Reader<'a> {
     pub(crate) environment: &'a Environment<'a>,
+    /// The variables of this process alone, where `environment` has others too.
+    pub(crate) process: &'a Environment<'a>,
     /// The directory of the file, for a relative `cwd`.
     pub(crate) directory: &'a str,
 }
@@ -34,7 +37,8 @@ impl Reader<'_> {
         let url = fields.optional_string("url", diagnostics);
         let is_told = diagnostics.error_count() > before;
         let more = fields.string_sequence("args", diagnostics);
-        let env = self.pairs(fields, "env", diagnostics);
+        let mut env = self.inherited(fields, diagnostics);
+        env.extend(self.pairs(fields, "env", diagnostics));
         let cwd = fields.optional_string("cwd", diagnostics);
         let headers = self.headers(fields, diagnostics);
         match (command, url) {
@@ -54,7 +58,12 @@ impl Reader<'_> {
                 })
             }
             (None, Some(url)) => {
-                warn_of_others(fields, "url", &["args", "env", "cwd"], diagnostics);
+                warn_of_others(
+                    fields,
+                    "url",
+                    &["args", "env", "inherit_env", "cwd"],
+                    diagnostics,
+                );
                 let text = substitute_url(url, self.environment, diagnostics);
                 match kind.as_ref().map(|kind| kind.value) {
                     Some("sse") => Some(Transport::Sse { url: text, headers }),
@@ -111,6 +120,23 @@ impl Reader<'_> {
         }
     }
 
+    /// The variables that the entry names to be passed on, if they are set.
+    fn inherited(
+        &self,
+        fields: &mut Fields<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        for name in fields.string_sequence("inherit_env", diagnostics) {
+            if let Some(fault) = not_inheritable(name) {
+                diagnostics.push(fault);
+            } else if let Some(value) = (self.process)(name) {
+                pairs.push((name.to_string(), value));
+            }
+        }
+        pairs
+    }
+
     fn pairs(
         &self,
         fields: &mut Fields<'_>,
@@ -119,6 +145,9 @@ impl Reader<'_> {
     ) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
         for Entry { key: name, value } in fields.mapping(key, diagnostics) {
+            if **name == *DEPTH {
+                diagnostics.push(set_by_gateway(name));
+            }
             if let Some(text) = value.expect_string(name, diagnostics) {
                 let value = substitute(text, self.environment, diagnostics);
                 pairs.push((name.to_string(), value));
@@ -181,6 +210,42 @@ pub(crate) fn warn_of_rest(fields: &mut Fields<'_>, prefix: &str, diagnostics: &
     for entry in fields.rest() {
         diagnostics.push(keys::inert(entry, &format!("{prefix}{}", entry.key)));
     }
+}
+
+/// Why a child process cannot inherit the variable of this name.
+fn not_inheritable(name: &Text) -> Option<Diagnostic> {
+    let is_name = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-.()".contains(c));
+    let (message, help) = if is_own(name) {
+        (
+            format!("`{name}` is a variable of the gateway, and no backend inherits it"),
+            "remove it; `env: {NAME: value}` sets a variable for a backend",
+        )
+    } else if !is_name {
+        (
+            format!(
+                "`{}` is not the name of an environment variable",
+                name.as_str()
+            ),
+            "write each name in full; patterns such as `AWS_*` are not supported",
+        )
+    } else {
+        return None;
+    };
+    let fault = Diagnostic::error(codes::NOT_INHERITED, message)
+        .label(name.place(), "not inherited")
+        .help(help);
+    Some(fault)
+}
+
+/// A server that is its own backend is found by this variable, so no file may reset it.
+fn set_by_gateway(name: &Text) -> Diagnostic {
+    let message = format!("`{name}` is set by the gateway for every backend");
+    Diagnostic::error(codes::NOT_INHERITED, message)
+        .label(name.place(), "cannot be set here")
+        .help("remove it")
 }
 
 fn check_name(name: &Text, diagnostics: &mut Diagnostics) {

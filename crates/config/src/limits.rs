@@ -17,3 +17,6 @@ pub(crate) const OPERATIONAL_COUNT_MAX: i64 = 1_000;
 
 /// Limit: the largest number of requests or connections that a file may allow.
 pub(crate) const REQUESTS_MAX: i64 = 1_000_000;
+
+/// Limit: further places that one notice labels.
+pub(crate) const NOTICE_PLACES_MAX: usize = 8;

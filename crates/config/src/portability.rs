@@ -6,10 +6,11 @@ use onecall_dialects::toolhive::portability as of_tool;
 use onecall_source::{Diagnostic, Diagnostics, Node, SourceMap, codes};
 
 /// Keys of a backend that only we have.
-const OWN_BACKEND_KEYS: [&str; 10] = [
+const OWN_BACKEND_KEYS: [&str; 11] = [
     "command",
     "args",
     "env",
+    "inherit_env",
     "cwd",
     "headers",
     "session",

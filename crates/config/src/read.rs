@@ -178,6 +178,7 @@ impl Found {
     fn reader<'a>(&'a self, options: &'a Options<'a>) -> Reader<'a> {
         Reader {
             environment: options.environment,
+            process: options.environment,
             directory: &self.directory,
         }
     }

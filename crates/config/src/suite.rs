@@ -1,6 +1,7 @@
 //! A suite with compositions: its servers become backends, its compositions workflows.
 
 use crate::backend::{Reader, warn_of_rest};
+use crate::limits::NOTICE_PLACES_MAX;
 use crate::settings::Backend;
 use crate::substitute::Environment;
 use onecall_dialects::mcptest::{self, Composition};
@@ -64,10 +65,15 @@ fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> V
     };
     let reader = Reader {
         environment: &filled,
+        process: reader.process,
         directory: reader.directory,
     };
     let mut backends = Vec::new();
+    let mut short = Vec::new();
     for entry in entries {
+        if entry.value.get("command").is_some() && entry.value.get("inherit_env").is_none() {
+            short.push(&entry.key);
+        }
         let Some(mut fields) = Fields::read(&entry.value, "a server", diagnostics) else {
             backends.push(Backend::unreadable(&entry.key));
             continue;
@@ -79,7 +85,23 @@ fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> V
             diagnostics.push(not_set(&entry.key, &names));
         }
     }
+    diagnostics.extend(short_environment(&short));
     backends
+}
+
+/// mcptest starts servers with all of its variables, so a server that reads one of them works there and not here.
+fn short_environment(servers: &[&Text]) -> Option<Diagnostic> {
+    let (first, others) = servers.split_first()?;
+    let message =
+        "servers of this suite inherit few environment variables; in mcptest they inherit all";
+    let mut notice = Diagnostic::remark(codes::SUITE_ENVIRONMENT, message).label(
+        first.place(),
+        "gets `PATH`, `HOME` and the like, and its own `env`",
+    );
+    for server in others.iter().take(NOTICE_PLACES_MAX) {
+        notice = notice.secondary(server.place(), "this one too");
+    }
+    Some(notice.help("list what a server needs, such as `inherit_env: [GITHUB_TOKEN]`; an empty list accepts this"))
 }
 
 /// A variable as suites write it: the environment wins over `variables`; `env:` and `secret:` name it alone.

@@ -38,6 +38,7 @@ use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
 use std::fmt::Debug;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -58,8 +59,8 @@ pub struct Options {
     pub first_list_wait: Duration,
     /// What a backend whose command is `onecall` runs: this very program.
     pub this_program: Option<PathBuf>,
-    /// What children are told besides their own environment.
-    pub child_env: Vec<(String, String)>,
+    /// Variables that every child process inherits. It gets those of its own entry besides, and no others.
+    pub child_env: Vec<(OsString, OsString)>,
     /// Whether runs that others left behind are resumed.
     pub resumes: bool,
     /// Takes the place of the backends, the system clock and chance. For tests.
@@ -530,7 +531,7 @@ fn limits_of_runs(stated: &settings::Limits, questions: settings::Questions) -> 
 struct Children {
     /// What the command `onecall` stands for.
     program: Option<PathBuf>,
-    env: Vec<(String, String)>,
+    env: Vec<(OsString, OsString)>,
 }
 
 fn backends_options(server: &settings::Server, children: &Children) -> Vec<BackendOptions> {
@@ -559,8 +560,8 @@ fn backend_options(backend: &settings::Backend, children: &Children) -> BackendO
                 .filter(|_| command == "onecall")
                 .map_or_else(|| command.clone(), |program| program.display().to_string()),
             args: args.clone(),
-            env: children.env.iter().chain(env).cloned().collect(),
-            clear_env: false,
+            inherited: children.env.clone(),
+            env: env.clone(),
             cwd: cwd.clone().map(Into::into),
         }),
         settings::Transport::StreamableHttp { url, headers } => {

@@ -120,6 +120,7 @@ impl Server {
                 let stdio = StdioOptions {
                     command,
                     args: self.args.clone(),
+                    inherited: std::env::vars_os().collect(),
                     env: self.env.clone(),
                     ..StdioOptions::default()
                 };

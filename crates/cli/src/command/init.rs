@@ -5,6 +5,7 @@ mod editor;
 mod example;
 mod found;
 mod secrets;
+mod uninherited;
 
 use crate::args::StoreArgs;
 use crate::clients::{self, Folders};
@@ -90,6 +91,11 @@ pub(crate) async fn run(mut args: InitArgs) -> anyhow::Result<Exit> {
     save(&args.folder.join(CONFIGURATION), &configuration)?;
     for (variable, place) in &needs.variables {
         print::err(format!("set {variable}, which stands for {place}"));
+    }
+    for (backend, name) in found.uninherited() {
+        print::err(format!(
+            "warning: `{backend}` reads `{name}`, which backends do not inherit: add `inherit_env: [{name}]` to it"
+        ));
     }
     for line in &needs.unknown {
         print::err(format!("warning: {line}"));

@@ -11,6 +11,7 @@ mod derived;
 mod doctor;
 mod editors;
 mod elsewhere;
+mod environment;
 mod equivalent;
 mod faults;
 mod folders;

@@ -143,6 +143,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("command", Text),
             acts("args", Texts),
             acts("env", Pairs),
+            acts("inherit_env", Texts),
             acts("cwd", Text),
             acts("url", Text),
             acts("headers", Pairs),

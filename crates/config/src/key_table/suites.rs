@@ -25,6 +25,7 @@ pub(super) const PARTS: &[Part] = &[
         keys: &[
             acts("command", Any),
             acts("env", Pairs),
+            acts("inherit_env", Texts),
             acts("url", Text),
             acts("headers", Pairs),
         ],

@@ -68,6 +68,7 @@ impl Subject<'_> {
         let config = fields.optional("config").map(|node| {
             let reader = Reader {
                 environment: self.context.environment,
+                process: self.context.environment,
                 directory: "",
             };
             let context = toolhive::Context {

@@ -121,6 +121,8 @@ super::codes! {
     UNFIT_PREFIX = "WF614", "prefix that no name can have", "Every name of a backend's tools would be one that clients refuse.";
     HEADER = "WF615", "header that cannot be sent", "A header that a backend is to be called with is none, or is given twice.";
     TOKEN_URL = "WF616", "token server that is not safe", "Credentials go to a token server over https, or within this machine.";
+    NOT_INHERITED = "WF617", "variable that no backend inherits", "A backend is to inherit a variable that is the gateway's own, or is to have one that the gateway sets.";
+    SUITE_ENVIRONMENT = "WF618", "servers of a suite get few variables", "A server of a suite is started with a short list of environment variables, not with all of them.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
     NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
 }

@@ -3,6 +3,7 @@
 
 use super::editor::{self, Editor, Needs, Rewriting};
 use super::secrets;
+use super::uninherited;
 use crate::client_file::ClientFile;
 use crate::clients::Folders;
 use serde_json::{Map, Value, json};
@@ -79,6 +80,14 @@ impl Found {
     pub(super) fn variable_files(&self) -> impl Iterator<Item = (&String, &str)> {
         let files = self.servers.iter();
         files.filter_map(|(name, entry)| Some((name, entry.get("envFile")?.as_str()?)))
+    }
+
+    /// Variables that entries read from the environment of the client, and that a child process does not inherit here.
+    pub(super) fn uninherited(&self) -> impl Iterator<Item = (&String, String)> {
+        self.servers.iter().flat_map(|(name, entry)| {
+            let variables = uninherited::of(entry).into_iter();
+            variables.map(move |variable| (name, variable))
+        })
     }
 
     /// The configuration, and what must be set before it works.

@@ -5,6 +5,7 @@ use crate::print;
 use anyhow::{Context, bail};
 use onecall_config::settings::{self, Settings, TokenText};
 use onecall_gateway::{AccessOptions, BearerToken, OidcOptions};
+use onecall_source::{Diagnostic, Place, codes};
 use std::fs::File;
 use std::io::Read as _;
 
@@ -87,11 +88,53 @@ pub(crate) fn files(settings: &Settings) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A file that others can write to says nothing about who may call. It may be a link and readable by its group, as a
+/// cluster mounts it.
+fn refuse_writable(path: &str, file: &File) -> anyhow::Result<()> {
+    if let Some(mode) = mode(file)
+        && mode & 0o022 != 0
+    {
+        let word = shlex::try_quote(path).unwrap_or_default();
+        bail!(
+            "others can write to `{path}` (mode {mode:o}), which holds a token; run: chmod 600 {word}"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn mode(file: &File) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(file.metadata().ok()?.permissions().mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn mode(_: &File) -> Option<u32> {
+    None
+}
+
+/// Token files that others can read, with what to do about each.
+pub(crate) fn open_files(settings: &Settings) -> impl Iterator<Item = Diagnostic> {
+    files(settings).filter_map(|path| {
+        let mode = mode(&File::open(path).ok()?)?;
+        if mode & 0o004 == 0 {
+            return None;
+        }
+        let word = shlex::try_quote(path).unwrap_or_default();
+        let message = format!("other users can read the token file `{path}` (mode {mode:o})");
+        let warning = Diagnostic::warning(codes::TOKEN_FILE_OPEN, message)
+            .label(Place::path(path.to_owned(), ""), "this file")
+            .help(format!("run: chmod 600 {word}"));
+        Some(warning)
+    })
+}
+
 /// A token that stands alone in its file.
 fn read(path: &str) -> anyhow::Result<String> {
     let unread = || format!("cannot read the token in `{path}`");
     let mut text = String::new();
     let file = File::open(path).with_context(unread)?;
+    refuse_writable(path, &file)?;
     let mut file = file.take(TOKEN_FILE_BYTES_MAX);
     file.read_to_string(&mut text).with_context(unread)?;
     let token = text.trim();

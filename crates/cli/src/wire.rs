@@ -160,6 +160,7 @@ pub(crate) fn understand_in(
     if let Some(file) = &collected.lock {
         diagnostics.extend(apply_lock(file, &mut settings));
     }
+    diagnostics.extend(access::open_files(&settings));
     diagnostics.sort();
     let mut stamp = collected.stamp;
     for path in access::files(&settings) {

@@ -2,11 +2,11 @@
 //! enforced is refused by name. How tokens are checked is left to the front door.
 
 use crate::backend::Reader;
-use crate::keys;
 use crate::limits::TOKEN_BYTES_MIN;
 use crate::settings::{Access, CallerToken, Oidc, TokenText};
 use crate::substitute::substitute;
 use crate::toolhive::refuse;
+use crate::{keys, literal};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Place, Text, codes};
 
@@ -90,6 +90,8 @@ impl Reader<'_> {
             );
             let help = "make one with `openssl rand -hex 32`, and name its variable: `${VARIABLE}`";
             diagnostics.push(unfit(stated.place(), &why, help));
+        } else {
+            literal::check("token", stated, diagnostics);
         }
         token
     }

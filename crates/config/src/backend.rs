@@ -3,7 +3,7 @@
 use crate::environment::{DEPTH, is_own};
 use crate::settings::{Backend, Health, Session, Transport};
 use crate::substitute::{Environment, substitute};
-use crate::{headers, keys};
+use crate::{headers, keys, literal};
 use onecall_dialects::toolhive::read_duration;
 use onecall_mcp::url;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Place, Text, codes};
@@ -149,6 +149,7 @@ impl Reader<'_> {
                 diagnostics.push(set_by_gateway(name));
             }
             if let Some(text) = value.expect_string(name, diagnostics) {
+                literal::check_named(name, text, diagnostics);
                 let value = substitute(text, self.environment, diagnostics);
                 pairs.push((name.to_string(), value));
             }
@@ -165,6 +166,7 @@ impl Reader<'_> {
         for Entry { key: name, value } in fields.mapping("headers", diagnostics) {
             headers::check_name(name, diagnostics);
             if let Some(text) = value.expect_string(name, diagnostics) {
+                literal::check_named(name, text, diagnostics);
                 let value = substitute(text, self.environment, diagnostics);
                 headers::check_value(text, &value, diagnostics);
                 headers.push((name.to_string(), value));

@@ -2,9 +2,9 @@
 //! authentication there are is refused by name.
 
 use crate::backend::{Reader, transport_unfit};
-use crate::headers;
 use crate::settings::{Backend, Subject, TokenServer, Transport};
 use crate::substitute::substitute;
+use crate::{headers, literal};
 use onecall_source::{Diagnostic, Diagnostics, Fields, codes};
 
 pub(crate) const KINDS: [&str; 3] = ["bearer", "client_credentials", "token_exchange"];
@@ -31,6 +31,7 @@ impl Reader<'_> {
             Some("bearer") => {
                 let written = fields.required_string("token", diagnostics);
                 let token = written.map(|written| {
+                    literal::check("token", written, diagnostics);
                     let token = substitute(written, self.environment, diagnostics);
                     headers::check_value(written, &token, diagnostics);
                     token
@@ -119,6 +120,9 @@ impl Reader<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<String> {
         let text = fields.optional_string(key, diagnostics)?;
+        if matches!(key, "client_secret" | "subject_token") {
+            literal::check(key, text, diagnostics);
+        }
         Some(substitute(text, self.environment, diagnostics))
     }
 }

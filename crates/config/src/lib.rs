@@ -11,6 +11,7 @@ mod headers;
 pub mod key_table;
 mod keys;
 mod limits;
+pub mod literal;
 mod mcp_servers;
 mod onecall;
 mod portability;

@@ -34,7 +34,58 @@ fn ran(home: &Path, words: &[&str]) -> Ran {
 
 fn settle(home: &Path, auth: &str) {
     std::fs::write(home.join("onecall.yaml"), format!("{BACKENDS}{auth}")).unwrap();
-    std::fs::write(home.join("bob.token"), format!("{BOB}\n")).unwrap();
+    let file = home.join("bob.token");
+    std::fs::write(&file, format!("{BOB}\n")).unwrap();
+    set_mode(&file, 0o600);
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(file, permissions).unwrap();
+}
+
+#[test]
+fn token_files_are_refused_if_others_can_write_and_reported_if_they_can_read() {
+    let home = tempfile::tempdir().unwrap();
+    settle(home.path(), LISTED);
+    let mounted = home.path().join("mounted");
+    let file = home.path().join("bob.token");
+    std::fs::rename(&file, &mounted).unwrap();
+    std::os::unix::fs::symlink(&mounted, &file).unwrap();
+    let words = ["serve", ".", "--port", "0", "--ephemeral"];
+    for mode in [0o600, 0o640, 0o440] {
+        set_mode(&mounted, mode);
+        let checked = ran(home.path(), &["check", "."]);
+        assert!(!checked.err.contains("WF635"), "{mode:o} {checked:?}");
+    }
+    set_mode(&mounted, 0o644);
+    let checked = ran(home.path(), &["check", "."]);
+    let warning = "other users can read the token file `./bob.token` (mode 644)";
+    assert!(checked.err.contains(warning), "{checked:?}");
+    assert!(
+        checked.err.contains("run: chmod 600 ./bob.token"),
+        "{checked:?}"
+    );
+    assert_eq!(checked.code, Some(0), "a warning");
+    for mode in [0o620, 0o602, 0o666] {
+        set_mode(&mounted, mode);
+        let refused = ran(home.path(), &words);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        let reason = format!("others can write to `./bob.token` (mode {mode:o})");
+        assert!(refused.err.contains(&reason), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_token_in_a_file_is_reported_without_its_line() {
+    let home = tempfile::tempdir().unwrap();
+    let literal = format!("auth: {{ tokens: [{{ principal: ada, token: {ADA} }}] }}\n");
+    settle(home.path(), &literal);
+    let checked = ran(home.path(), &["check", "."]);
+    assert!(
+        checked.err.contains("WF619") && checked.err.contains("`token: ${TOKEN}`"),
+        "{checked:?}"
+    );
 }
 
 fn shown(url: &str, authorization: Option<&str>) -> Answer {

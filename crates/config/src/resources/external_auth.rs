@@ -4,7 +4,7 @@
 use super::{Resource, ResourceKind, not_found};
 use crate::substitute::{Environment, substitute};
 use crate::workloads::Header;
-use crate::{headers, keys};
+use crate::{headers, keys, literal};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -144,6 +144,9 @@ fn injection<'n>(
     match (name, value, secret) {
         (Some(name), Some(written), None) => {
             headers::check_name(name, diagnostics);
+            if literal::is_secret(name, written) {
+                literal::check("headerValue", written, diagnostics);
+            }
             let value = substitute(written, environment, diagnostics);
             headers::check_value(written, &value, diagnostics);
             Some(Way::Header(Header {

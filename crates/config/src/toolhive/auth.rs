@@ -3,7 +3,7 @@
 use crate::backend::Reader;
 use crate::settings::{Subject, TokenServer};
 use crate::workloads::{Header, Way, Workloads};
-use crate::{headers, keys};
+use crate::{headers, keys, literal};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Text, codes};
 
 /// Strategies with their block, in the words of the file.
@@ -97,6 +97,10 @@ fn header(
     fields.finish(diagnostics);
     let value = match (value, variable) {
         (Some(value), None) => {
+            if name.is_some_and(|name| literal::is_secret(name, value)) {
+                let instead = "`headerValueEnv: NAME`";
+                literal::check_with("headerValue", value, instead, diagnostics);
+            }
             headers::check_value(value, value, diagnostics);
             value.to_string()
         }
@@ -178,7 +182,11 @@ fn exchange(
         );
     }
     let client_secret = match (secret, variable) {
-        (Some(secret), _) => Some(secret.to_string()),
+        (Some(secret), _) => {
+            let instead = "`clientSecretEnv: NAME`";
+            literal::check_with("clientSecret", secret, instead, diagnostics);
+            Some(secret.to_string())
+        }
         (None, Some(variable)) => Some(from_environment(variable, reader, diagnostics)?),
         (None, None) => None,
     };

@@ -11,13 +11,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Codes without a file of this kind, with the reason.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 9] = [
     ("WF310", "needs a lock file, tested in `workflow` and `cli`"),
     ("WF311", "raised for the lock file, tested in `cli`"),
     (
         "WF312",
         "needs saved tools of two backends, tested in `cli`",
     ),
+    ("WF635", "needs the rights of a file, tested in `cli`"),
     ("WF511", "raised by the test runner, tested in `suite`"),
     ("WF512", "raised by the test runner, tested in `suite`"),
     ("WF513", "raised by the test runner, tested in `suite`"),

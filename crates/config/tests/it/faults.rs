@@ -479,17 +479,24 @@ fn of_backend(backend: &str) -> Vec<String> {
 #[test]
 fn what_no_backend_can_be_called_with_is_told_before_the_start() {
     let of = |rest: &str| of_backend(&format!("{{url: \"https://b/mcp\", {rest}}}"));
-    let bearer = "auth: {type: bearer, token: t}";
+    let bearer = "auth: {type: bearer, token: \"${TOKEN}\"}";
     let twice = ["WF615 backend `b` is called with two headers `Authorization`"];
     assert_eq!(
-        of(&format!("headers: {{authorization: x}}, {bearer}")),
+        of(&format!(
+            "headers: {{authorization: \"${{TOKEN}}\"}}, {bearer}"
+        )),
         twice
     );
     let tokens = |url: &str| {
         format!("auth: {{type: client_credentials, token_url: \"{url}\", client_id: c}}")
     };
     let safe = tokens("https://login.example/t");
-    assert_eq!(of(&format!("headers: {{Authorization: x}}, {safe}")), twice);
+    assert_eq!(
+        of(&format!(
+            "headers: {{Authorization: \"${{TOKEN}}\"}}, {safe}"
+        )),
+        twice
+    );
     assert_eq!(
         of("headers: {bad header: x}"),
         ["WF615 no header can be named `bad header`"]
@@ -500,7 +507,7 @@ fn what_no_backend_can_be_called_with_is_told_before_the_start() {
     );
     let value = ["WF615 no header can have this value: it has '\\n' in it"];
     assert_eq!(of("headers: {X: \"a\\nb\"}"), value);
-    assert_eq!(of("auth: {type: bearer, token: \"a\\nb\"}"), value);
+    assert_eq!(of("auth: {type: bearer, token: \"a\\nb${TOKEN}\"}"), value);
     assert_eq!(
         of(&tokens("http://login.example/t")),
         ["WF616 credentials go to a token server over https, or within this machine"]

@@ -84,9 +84,8 @@ fn a_connection_for_each_client_is_asked_for_in_both_spellings() {
 #[test]
 fn no_principal_of_the_list_has_a_name_that_an_identity_provider_gives() {
     let codes = |principal: &str| {
-        let token = "0123456789abcdef";
         let text = format!(
-            "backends: {{}}\nauth: {{tokens: [{{principal: \"{principal}\", token: {token:?}}}]}}\n"
+            "backends: {{}}\nauth: {{tokens: [{{principal: \"{principal}\", token_file: t}}]}}\n"
         );
         load(&[("onecall.yaml", &text)]).codes()
     };

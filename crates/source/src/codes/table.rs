@@ -123,6 +123,8 @@ super::codes! {
     TOKEN_URL = "WF616", "token server that is not safe", "Credentials go to a token server over https, or within this machine.";
     NOT_INHERITED = "WF617", "variable that no backend inherits", "A backend is to inherit a variable that is the gateway's own, or is to have one that the gateway sets.";
     SUITE_ENVIRONMENT = "WF618", "servers of a suite get few variables", "A server of a suite is started with a short list of environment variables, not with all of them.";
+    LITERAL_SECRET = "WF619", "secret written in a file", "A token or another secret is written in a configuration file.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
     NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
+    TOKEN_FILE_OPEN = "WF635", "token file that others can read", "A file that holds the token of a caller can be read by other users.";
 }

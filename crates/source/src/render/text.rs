@@ -10,7 +10,7 @@ use annotate_snippets::{
     normalize_untrusted_str,
 };
 
-use crate::{Diagnostic, Diagnostics, Label, Severity, SourceFile, SourceMap, Span};
+use crate::{Diagnostic, Diagnostics, Label, Severity, SourceFile, SourceMap, Span, codes};
 
 /// How text is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ fn renderer(options: TextOptions) -> Renderer {
         .term_width(options.width.max(40))
 }
 
-/// What is drawn of the labels: a snippet a file, that of the first primary place first, then places without text.
+/// What is drawn of the labels: a snippet a file (none of a line that holds a secret, since logs are read by others), that of the first primary place first, then places without text.
 fn elements<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Element<'a>> {
     let mut groups: Vec<Vec<(Span, &Label)>> = Vec::new();
     let spanned = |primary: bool| {
@@ -111,7 +111,7 @@ fn elements<'a>(diagnostic: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Eleme
     for group in &groups {
         let file = sources.get(group[0].0.source);
         let window = window(file, group);
-        if window.bytes.len() > SNIPPET_BYTES_MAX {
+        if window.bytes.len() > SNIPPET_BYTES_MAX || diagnostic.code == codes::LITERAL_SECRET {
             elements.extend(group.iter().flat_map(|(_, label)| origin(label, sources)));
         } else {
             elements.push(Element::from(snippet(file, &window, group)));

@@ -2,41 +2,12 @@
 
 mod urls;
 
+use onecall_config::literal::{is_known_key, is_secret_name, variable_name};
 use serde_json::Value;
 use urls::Spot;
 
 /// A variable that stands in a file in place of a secret, and whose place it takes.
 pub(super) type Variable = (String, String);
-
-/// What stands in the name of a variable, header, flag or parameter whose value is nobody's business.
-const SECRET_WORDS: [&str; 9] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "AUTHORIZATION",
-    "CREDENTIAL",
-    "BEARER",
-];
-
-/// The same, where they are a whole word of the name: `GITHUB_PAT`, and not `PATH`.
-const SECRET_WHOLE_WORDS: [&str; 3] = ["PAT", "PASS", "DSN"];
-
-/// How keys of well-known services begin.
-const SECRET_PREFIXES: [&str; 10] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xapp-",
-    "AKIA",
-];
 
 /// Puts a variable in the place of each secret of the entry.
 pub(super) fn name(backend: &str, entry: &mut Value) -> Vec<Variable> {
@@ -137,20 +108,8 @@ fn flag_with_value(text: &str) -> Option<(&str, &str)> {
     fits.then_some((flag, value))
 }
 
-fn is_secret_name(name: &str) -> bool {
-    let upper = upper(name);
-    let mut words = upper.split('_');
-    SECRET_WORDS.iter().any(|word| upper.contains(word))
-        || words.any(|word| SECRET_WHOLE_WORDS.contains(&word))
-}
-
 fn is_secret_text(text: &str) -> bool {
     is_known_key(text) || urls::holds_secret(text)
-}
-
-fn is_known_key(text: &str) -> bool {
-    let mut known = SECRET_PREFIXES.iter();
-    known.any(|prefix| text.starts_with(prefix))
 }
 
 fn joined(backend: &str, name: &str) -> String {
@@ -159,21 +118,10 @@ fn joined(backend: &str, name: &str) -> String {
 
 /// The variable that is named after this.
 pub(super) fn variable(name: &str) -> String {
-    let upper = upper(name);
+    let upper = variable_name(name);
     // A variable does not begin with a digit.
     if upper.starts_with(|char: char| char.is_ascii_digit()) {
         return format!("_{upper}");
     }
     upper
-}
-
-fn upper(name: &str) -> String {
-    let letter = |char: char| {
-        if char.is_ascii_alphanumeric() {
-            char.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    name.chars().map(letter).collect()
 }

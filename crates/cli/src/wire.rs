@@ -11,6 +11,7 @@ use onecall_config::settings::{Names, Server, Settings, Strategy};
 use onecall_config::{Compat, Environment};
 use onecall_engine::journal::Journal;
 use onecall_gateway::{HttpOptions, StdioOptions};
+use onecall_journal::private::{self, ChosenBy};
 use onecall_journal::{MemoryStore, Retention, SealKey};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
@@ -395,6 +396,30 @@ pub(crate) fn bound_ephemeral(args: &StoreArgs, settings: &mut Settings) -> anyh
     Ok(())
 }
 
+/// Where a store is, and who decided that.
+struct StorePlace {
+    path: PathBuf,
+    chosen_by: ChosenBy,
+}
+
+impl StorePlace {
+    /// The store that was named, or the one in the state directory of the user.
+    fn of(store: Option<&Path>) -> anyhow::Result<Self> {
+        let chosen_by = match store {
+            Some(_) => ChosenBy::User,
+            None => ChosenBy::Program,
+        };
+        let path = store_path(store)?;
+        Ok(Self { path, chosen_by })
+    }
+
+    /// As `of`, for commands that read no files.
+    fn existing(store: Option<&Path>) -> anyhow::Result<Self> {
+        let of_folder = store.is_none().then(store_of_folder).flatten();
+        Self::of(store.or(of_folder.as_deref()))
+    }
+}
+
 /// Where the store is that `open_store` opens.
 pub(crate) fn store_place(args: &StoreArgs, settings: &Settings) -> anyhow::Result<PathBuf> {
     store_path(named_store(args, settings).as_deref())
@@ -459,22 +484,24 @@ fn open_or_create(
         });
         return Ok(Arc::new(store.open(now(), LEASE)));
     }
-    let path = store_path(named)?;
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder `{}`", folder.display()))?;
-    }
-    open_path(path)
+    open_path(StorePlace::of(named)?)
 }
 
 /// Sensitive values are sealed with the key of the environment, else with the one beside the store.
-fn open_path(path: PathBuf) -> anyhow::Result<Arc<dyn Journal>> {
+fn open_path(place: StorePlace) -> anyhow::Result<Arc<dyn Journal>> {
+    let StorePlace { path, chosen_by } = place;
+    let directory = path.parent();
+    let directory = directory.filter(|directory| !directory.as_os_str().is_empty());
+    match (directory, chosen_by) {
+        (Some(directory), ChosenBy::Program) => private::make_directory(directory)?,
+        (Some(directory), ChosenBy::User) => std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make the directory `{}`", directory.display()))?,
+        (None, _) => {}
+    }
     let key = std::env::var(SEAL_KEY).ok();
     let key = key.map(|text| SealKey::parse(&text).context(SEAL_KEY));
     let mut options = onecall_journal::Options::new(path, now());
+    options.chosen_by = chosen_by;
     options.seal_key = key.transpose()?;
     Ok(onecall_journal::open(options)?)
 }
@@ -491,17 +518,16 @@ pub(crate) fn open_existing_store(store: Option<&Path>) -> anyhow::Result<Arc<dy
 
 /// `None`: no run was ever stored there.
 pub(crate) fn find_store(store: Option<&Path>) -> anyhow::Result<Option<Arc<dyn Journal>>> {
-    let path = existing_path(store)?;
-    if !path.exists() {
+    let place = StorePlace::existing(store)?;
+    if !place.path.exists() {
         return Ok(None);
     }
-    open_path(path).map(Some)
+    open_path(place).map(Some)
 }
 
 /// Where the store is that commands look into which read no files.
 pub(crate) fn existing_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let of_folder = store.is_none().then(store_of_folder).flatten();
-    store_path(store.or(of_folder.as_deref()))
+    StorePlace::existing(store).map(|place| place.path)
 }
 
 /// The store that was named, or the one in the state folder of the user.

@@ -8,6 +8,7 @@ mod limits;
 mod memory;
 mod open;
 mod owner;
+pub mod private;
 mod record;
 mod seal;
 mod sqlite;

@@ -1,5 +1,6 @@
 //! Opening a store: where it lies, how long a lease holds, what is kept, and what may go wrong.
 
+use crate::private::{ChosenBy, NotPrivateError};
 use crate::seal::{SealKey, SealKeyError};
 use crate::sqlite;
 use onecall_engine::identity::Timestamp;
@@ -11,6 +12,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub path: PathBuf,
+    /// Who chose the path: what is refused of the files there depends on it.
+    pub chosen_by: ChosenBy,
     /// The time now: the first sign of life of this opener.
     pub now: Timestamp,
     /// How long this opener may stay silent before others take its runs.
@@ -26,6 +29,7 @@ impl Options {
     pub fn new(path: impl AsRef<Path>, now: Timestamp) -> Self {
         Self {
             path: path.as_ref().to_path_buf(),
+            chosen_by: ChosenBy::Program,
             now,
             lease: Duration::from_secs(10),
             retention: Retention::default(),
@@ -55,6 +59,8 @@ impl Default for Retention {
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenStoreError {
+    #[error("the store is not safe to use")]
+    NotPrivate(#[from] NotPrivateError),
     #[error("cannot create the store `{path}`")]
     Create {
         path: PathBuf,

@@ -19,6 +19,7 @@ mod writer;
 use crate::inbox::Kind;
 use crate::limits;
 use crate::open::{OpenStoreError, Options, Retention};
+use crate::private::Rules;
 use crate::record::{self, Encoded};
 use crate::seal::{self, Sealer};
 use desk::Desk;
@@ -72,6 +73,7 @@ impl SqliteJournal {
     pub fn open(options: Options) -> Result<Self, OpenStoreError> {
         let Options {
             path,
+            chosen_by,
             now,
             lease,
             retention,
@@ -79,10 +81,10 @@ impl SqliteJournal {
             seal_key,
         } = options;
         let failed = |cause| schema::open_error(&path, cause);
-        let connection = schema::prepare(&path, bytes_max)?;
+        let connection = schema::prepare(&path, chosen_by, bytes_max)?;
         let key = match seal_key {
             Some(key) => Ok(key),
-            None => seal::read_or_make(&path),
+            None => seal::read_or_make(&path, Rules::next_to(chosen_by)),
         };
         let sealer = Arc::new(Sealer::new(key.map_err(|cause| OpenStoreError::Key {
             path: path.clone(),

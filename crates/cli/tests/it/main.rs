@@ -20,6 +20,7 @@ mod http;
 mod names;
 mod needs;
 mod operating;
+mod private;
 mod publishing;
 mod reload;
 mod render;

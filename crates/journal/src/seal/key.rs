@@ -1,10 +1,11 @@
 //! The key of a store: given as text, or kept in a file beside the store that is made once, whoever comes first.
 
 use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::private::{NotPrivateError, Rules, read_by};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What a store is sealed with.
@@ -31,6 +32,8 @@ pub enum SealKeyError {
         "`{path}` holds no seal key; put the key of this store there, or name it in ONECALL_SEAL_KEY"
     )]
     File { path: PathBuf },
+    #[error("the key file is not safe to use")]
+    NotPrivate(#[from] NotPrivateError),
     #[error("cannot use the key file `{path}`")]
     Io {
         path: PathBuf,
@@ -57,13 +60,13 @@ impl SealKey {
 
 /// The key in the file beside a store, made where there is none. Processes that make a store at once agree: a key
 /// is written whole under a name of its own and then linked to the name that counts, which only one can do.
-pub(crate) fn read_or_make(store: &Path) -> Result<SealKey, SealKeyError> {
+pub(crate) fn read_or_make(store: &Path, rules: Rules) -> Result<SealKey, SealKeyError> {
     let path = beside(store, ".key");
     let failed = |cause| SealKeyError::Io {
         path: path.clone(),
         cause,
     };
-    if let Some(text) = read(&path).map_err(failed)? {
+    if let Some(text) = read_by(&path, KEY_FILE_BYTES_MAX, rules)? {
         return SealKey::parse(&text).map_err(|_| SealKeyError::File { path });
     }
     let own = beside(store, &format!(".key-{:016x}", rand::random::<u64>()));
@@ -73,7 +76,7 @@ pub(crate) fn read_or_make(store: &Path) -> Result<SealKey, SealKeyError> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
     }
-    let text = read(&path).map_err(failed)?.unwrap_or_default();
+    let text = read_by(&path, KEY_FILE_BYTES_MAX, rules)?.unwrap_or_default();
     SealKey::parse(&text).map_err(|_| SealKeyError::File { path })
 }
 
@@ -81,16 +84,6 @@ fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-fn read(path: &Path) -> io::Result<Option<String>> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    let mut text = String::new();
-    file.take(KEY_FILE_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(Some(text))
 }
 
 fn write(path: &Path, key: &SealKey) -> io::Result<()> {
@@ -107,6 +100,9 @@ fn write(path: &Path, key: &SealKey) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::private::{self, ChosenBy};
+
+    const OWN: Rules = Rules::next_to(ChosenBy::Program);
 
     #[test]
     fn many_may_make_the_key_at_once_and_agree() {
@@ -115,7 +111,7 @@ mod tests {
         let threads: Vec<_> = (0..16)
             .map(|_| {
                 let store = store.clone();
-                std::thread::spawn(move || read_or_make(&store).unwrap().0)
+                std::thread::spawn(move || read_or_make(&store, OWN).unwrap().0)
             })
             .collect();
         let keys: Vec<[u8; 32]> = threads
@@ -127,6 +123,34 @@ mod tests {
         assert_eq!(left, 1, "only the key stays");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_others_can_read_or_that_is_a_link_is_refused() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("runs.db");
+        let made = read_or_make(&store, OWN).unwrap().0;
+        let path = beside(&store, ".key");
+        let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let refused = |rules| {
+            matches!(
+                read_or_make(&store, rules),
+                Err(SealKeyError::NotPrivate(_))
+            )
+        };
+        set(0o644);
+        assert!(refused(OWN));
+        set(0o640);
+        assert!(refused(OWN));
+        let mounted = Rules::next_to(ChosenBy::User);
+        assert_eq!(read_or_make(&store, mounted).unwrap().0, made);
+        set(0o600);
+        let moved = folder.path().join("planted");
+        fs::rename(&path, &moved).unwrap();
+        symlink(&moved, &path).unwrap();
+        assert!(refused(OWN) && refused(mounted));
+    }
+
     #[test]
     fn a_key_is_thirty_two_bytes() {
         assert!(SealKey::parse(&format!("{}\n", STANDARD.encode([7; 32]))).is_ok());
@@ -135,8 +159,8 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("runs.db");
-        fs::write(beside(&store, ".key"), "nonsense").unwrap();
-        let error = read_or_make(&store).unwrap_err().to_string();
+        private::write(&beside(&store, ".key"), "nonsense").unwrap();
+        let error = read_or_make(&store, OWN).unwrap_err().to_string();
         assert!(error.contains("holds no seal key"), "{error}");
     }
 }

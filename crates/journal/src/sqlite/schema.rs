@@ -2,6 +2,7 @@
 
 use crate::limits;
 use crate::open::OpenStoreError;
+use crate::private::{self, ChosenBy, NotPrivateError, Rules};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::Path;
@@ -20,7 +21,12 @@ const APPLICATION: i64 = 0x6f6e_6563;
 pub(super) const VERSION: u64 = MIGRATIONS.len() as u64;
 
 /// Makes the file where there is none, checks it and brings it up to date. The connection is the writer's.
-pub(super) fn prepare(path: &Path, bytes_max: Option<u64>) -> Result<Connection, OpenStoreError> {
+pub(super) fn prepare(
+    path: &Path,
+    chosen_by: ChosenBy,
+    bytes_max: Option<u64>,
+) -> Result<Connection, OpenStoreError> {
+    check_private(path, chosen_by)?;
     create_file(path).map_err(|cause| OpenStoreError::Create {
         path: path.to_path_buf(),
         cause,
@@ -47,6 +53,21 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // Else the planner may look at bound values for a partial index, and prepares anew at every step.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
+}
+
+/// What SQLite puts next to a store, and reads before anything of ours does.
+const NEXT_TO_IT: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+fn check_private(path: &Path, chosen_by: ChosenBy) -> Result<(), NotPrivateError> {
+    private::check(path, Rules::of(chosen_by))?;
+    // SQLite follows a link and puts the files next to what it leads to.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    for ending in NEXT_TO_IT {
+        let mut name = real.as_os_str().to_owned();
+        name.push(ending);
+        private::check(Path::new(&name), Rules::next_to(chosen_by))?;
+    }
+    Ok(())
 }
 
 /// Only the user may read what runs hold. The files beside it get the same rights from SQLite.

@@ -3,6 +3,7 @@
 mod processes;
 
 use super::*;
+use crate::private::ChosenBy;
 use crate::suite::samples::{append, at, ending, id, mark, new_run, note, refusal, returned};
 use onecall_engine::event::{Outcome, What};
 use onecall_engine::identity::Slot;
@@ -61,6 +62,9 @@ async fn compact(journal: &SqliteJournal) {
 }
 
 fn refused(path: &Path) -> String {
+    if path.is_file() {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
     SqliteJournal::open(Options::new(path, at(0)))
         .unwrap_err()
         .to_string()
@@ -76,6 +80,48 @@ async fn only_the_user_may_read_the_files() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
+}
+
+#[test]
+fn files_that_others_can_access_or_planted_links_are_refused() {
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let place = Place::new();
+    drop(place.open());
+    let store = place.file();
+    let open = |chosen_by| {
+        let options = Options {
+            chosen_by,
+            ..Options::new(&store, at(0))
+        };
+        SqliteJournal::open(options).map(drop)
+    };
+    assert!(open(ChosenBy::Program).is_ok());
+    for file in ["runs.db", "runs.db.key", "runs.db-wal"] {
+        let path = store.with_file_name(file);
+        for (mode, by_program, by_user) in [
+            (0o644, false, false),
+            (0o660, false, true),
+            (0o600, true, true),
+        ] {
+            if !path.exists() {
+                std::fs::write(&path, "").unwrap();
+            }
+            set(&path, mode);
+            let found = open(ChosenBy::Program);
+            assert_eq!(found.is_ok(), by_program, "{file} {mode:o} {found:?}");
+            if path.exists() {
+                let found = open(ChosenBy::User);
+                assert_eq!(found.is_ok(), by_user, "{file} {mode:o} {found:?}");
+            }
+        }
+    }
+    let moved = store.with_file_name("moved.db");
+    std::fs::rename(&store, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &store).unwrap();
+    assert!(open(ChosenBy::Program).is_err());
+    assert!(open(ChosenBy::User).is_ok());
 }
 
 /// From the moment a tool asks for it, in whichever way.
@@ -168,8 +214,9 @@ fn what_is_not_a_store_is_refused() {
         .execute_batch("CREATE TABLE t (x)")
         .unwrap();
     assert!(refused(&other).contains("a database of another program"));
-    let folder = refused(place.path());
-    assert!(folder.starts_with("cannot open the store"), "{folder}");
+    let error = SqliteJournal::open(Options::new(place.path(), at(0))).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("is not a file"), "{error}: {cause}");
 }
 
 #[test]

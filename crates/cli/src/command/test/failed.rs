@@ -2,23 +2,22 @@
 
 use crate::limits::LAST_FAILED_BYTES_MAX;
 use crate::wire;
-use anyhow::Context;
+use onecall_journal::private;
 use onecall_suite::row::{Row, Verdict};
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 type Failed = BTreeMap<String, Vec<String>>;
 
 /// The labels of the rows that failed. `None`: the suite was never run.
 pub(super) fn of(suite: &Path) -> anyhow::Result<Option<Vec<String>>> {
-    Ok(read(&file()?).remove(&key(suite)))
+    Ok(read(&file()?)?.remove(&key(suite)))
 }
 
 /// Remembers what failed among these rows. The verdicts of rows that did not run stay.
 pub(super) fn store(suite: &Path, rows: &[Row]) -> anyhow::Result<()> {
     let file = file()?;
-    let mut all = read(&file);
+    let mut all = read(&file)?;
     let own = all.entry(key(suite)).or_default();
     own.retain(|label| rows.iter().all(|row| row.label() != *label));
     let failed = rows
@@ -30,10 +29,9 @@ pub(super) fn store(suite: &Path, rows: &[Row]) -> anyhow::Result<()> {
         return Ok(());
     }
     if let Some(directory) = file.parent() {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make the directory `{}`", directory.display()))?;
+        private::make_directory(directory)?;
     }
-    std::fs::write(&file, text).with_context(|| format!("cannot write `{}`", file.display()))
+    Ok(private::write(&file, &text)?)
 }
 
 fn file() -> anyhow::Result<PathBuf> {
@@ -46,12 +44,7 @@ fn key(suite: &Path) -> String {
 }
 
 /// What the file says; nothing, if it is missing or broken.
-fn read(file: &Path) -> Failed {
-    let text = std::fs::File::open(file).and_then(|file| {
-        let mut text = String::new();
-        file.take(LAST_FAILED_BYTES_MAX).read_to_string(&mut text)?;
-        Ok(text)
-    });
-    let text = text.unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
+fn read(file: &Path) -> anyhow::Result<Failed> {
+    let text = private::read(file, LAST_FAILED_BYTES_MAX)?;
+    Ok(serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default())
 }

@@ -120,6 +120,9 @@ async fn golden_store_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     std::fs::copy(&file, &path).unwrap();
+    // A checkout is readable by others, and a store may not be.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, private).unwrap();
     let now: Timestamp = at(6);
     let journal = open(options(&path, now)).unwrap();
 

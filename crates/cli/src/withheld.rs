@@ -82,7 +82,7 @@ fn reasons(published: &Published) -> Reasons {
                 .map(|help| format!("\n            = help: {help}"));
             format!("{}{}", own.reason, help.collect::<String>())
         };
-        let of = move |own: &Withheld| ((unfit, own.workflow.clone()), told(own));
+        let of = move |own: &Withheld| ((unfit, own.name.clone()), told(own));
         workflows.iter().map(of)
     });
     all.collect()

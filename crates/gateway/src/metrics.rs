@@ -7,7 +7,7 @@ use crate::server::Shared;
 use axum::extract::State;
 use http::header::CONTENT_TYPE;
 use onecall_mcp::RpcError;
-use onecall_runtime::publish::{PublishedTool, PublishedWorkflow, Target};
+use onecall_runtime::publish::{PublishedTool, PublishedWorkflow, Target, WithheldKind};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -199,6 +199,10 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Text {
         page.row(ended, &[("phase", phase.as_str())], count);
     }
     let published = Arc::clone(&shared.runtime.published().borrow());
+    let withheld = |kind| {
+        let all = published.withheld.iter();
+        all.filter(|own| own.kind == kind).count()
+    };
     let gauges = [
         (
             "onecall_sessions",
@@ -218,7 +222,12 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Text {
         (
             "onecall_workflows_withheld",
             "Workflows that do not fit.",
-            published.withheld.len(),
+            withheld(WithheldKind::Workflow),
+        ),
+        (
+            "onecall_tools_withheld",
+            "Tools of backends that are not as they were locked.",
+            withheld(WithheldKind::Tool),
         ),
     ];
     for (name, help, value) in gauges {

@@ -27,7 +27,7 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
             json!({ "name": tool.name, "backend": backend.as_str() })
         }
     });
-    let unfit = |own: &Withheld| json!({ "workflow": own.workflow, "reason": own.reason });
+    let unfit = |own: &Withheld| json!({ own.kind.as_str(): own.name, "reason": own.reason });
     let all = |unfits: &[Withheld]| unfits.iter().map(unfit).collect::<Vec<_>>();
     let reloads = shared.runtime.reloads();
     Json(json!({

@@ -1,7 +1,7 @@
 //! Waiting for the backends that one call needs, and for no others: a silent backend holds up only its own callers.
 
 use crate::limits::CONNECT_WAIT_MAX;
-use crate::publish::{Published, Target};
+use crate::publish::{Published, Target, WithheldKind};
 use crate::runtime::Runtime;
 use onecall_backends::{BackendName, BackendState, Backends};
 use onecall_engine::failure::Code;
@@ -61,6 +61,15 @@ impl Awaited {
             }
         }
         all
+    }
+
+    /// The backend, if its live list was not seen yet.
+    pub(crate) fn not_live(backend: &BackendName, catalog: &Catalog) -> Self {
+        let mut own = Self::default();
+        if catalog.backends.get(backend) != Some(&Knowledge::Live) {
+            own.needed.insert(backend.clone());
+        }
+        own
     }
 
     /// The backends whose kept lists have a tool of this name.
@@ -145,9 +154,9 @@ impl Runtime {
 
 /// The backends that must tell their tools before this one can be called.
 fn awaited(published: &Published, catalog: &Catalog, tool: &str) -> Awaited {
-    match published.find(tool).map(|tool| &tool.target) {
-        Some(Target::Backend { .. }) => Awaited::default(),
-        Some(Target::Workflow(workflow)) => workflow.awaits.clone(),
+    match published.find(tool).map(|tool| (&tool.target, tool)) {
+        Some((Target::Backend { .. }, tool)) => tool.awaits.clone(),
+        Some((Target::Workflow(workflow), _)) => workflow.awaits.clone(),
         None => {
             let withheld = published.withheld(tool).map(|own| own.awaits.clone());
             withheld.unwrap_or_else(|| Awaited::of_tool(tool, catalog))
@@ -162,7 +171,10 @@ fn doubted(published: &Published) -> BTreeSet<BackendName> {
         Target::Workflow(own) if own.plan.is_none() => Some(&own.awaits),
         Target::Workflow(_) | Target::Backend { .. } => None,
     });
-    let unfit = published.withheld.iter().chain(&published.outdated);
+    // A tool that does not match its lock is looked at again when it is called.
+    let withheld = published.withheld.iter();
+    let withheld = withheld.filter(|own| own.kind == WithheldKind::Workflow);
+    let unfit = withheld.chain(&published.outdated);
     let all = unbound.chain(unfit.map(|own| &own.awaits));
     all.flat_map(Awaited::names).cloned().collect()
 }
@@ -184,7 +196,7 @@ pub(crate) fn unreachable_text(runtime: &Runtime) -> String {
     } else {
         down.join("; ")
     };
-    format!("a backend this workflow needs cannot be reached yet; {reasons}")
+    format!("a backend that this needs cannot be reached yet; {reasons}")
 }
 
 /// Why nobody knows a tool whose name begins as those of one backend do; `None` where that is no question of a backend.

@@ -242,6 +242,10 @@ pub(crate) async fn call(runtime: &Runtime, request: Box<Request>) -> Reply {
         return missing(runtime, &published, &request.tool);
     };
     match &tool.target {
+        Target::Backend { .. } if !tool.is_ready() => refuse(
+            Code::TransportUnavailable,
+            &arrive::unreachable_text(runtime),
+        ),
         Target::Backend { backend, original } => {
             let backend = BackendName::from(backend.as_str());
             let backends = backends_of(runtime, &published);
@@ -259,7 +263,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Box<Request>) -> Reply {
     }
 }
 
-/// A withheld workflow answers with its reason, a name that belongs to a backend that is not there with the backend's;
+/// A withheld workflow or tool answers with its reason, a name that belongs to a backend that is not there with the backend's;
 /// anything else is unknown.
 fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
     match published.withheld(name) {
@@ -268,7 +272,8 @@ fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
             None => Reply::UnknownTool,
         },
         Some(withheld) => {
-            let text = format!("workflow `{name}` is withheld: {}", withheld.reason);
+            let kind = withheld.kind.as_str();
+            let text = format!("{kind} `{name}` is withheld: {}", withheld.reason);
             Reply::Result(Arc::new(result::refused(withheld.code, text, false)))
         }
     }
@@ -278,9 +283,12 @@ fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
 pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Box<Request>) -> Reply {
     let backends = runtime.content().backends.clone();
     let backend = BackendName::from(backend);
-    let catalog = runtime.catalog();
+    let catalog = runtime.catalog_for_lock(&backend).await;
     let mut tools = catalog.tools.iter();
     let known = tools.find(|tool| tool.backend == backend && tool.original == request.tool);
+    if let Some(fault) = known.and_then(|tool| runtime.locked_out(tool)) {
+        return refuse(Code::DeniedLocked, &fault.message);
+    }
     let called = Called {
         backend: &backend,
         original: request.tool.clone(),

@@ -28,7 +28,7 @@ pub enum PreviewError {
     Unknown(String),
     #[error("`{0}` is a tool of a backend; only workflows have steps to show")]
     NotAWorkflow(String),
-    #[error("workflow `{name}` is withheld: {reason}")]
+    #[error("`{name}` is withheld: {reason}")]
     Withheld { name: String, reason: String },
     #[error("invalid parameters: {0}")]
     Input(String),

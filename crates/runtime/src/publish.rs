@@ -51,6 +51,8 @@ pub struct PublishedTool {
     /// Parameters that a modern client repeats in headers.
     pub param_headers: Vec<ParamHeader>,
     pub target: Target,
+    /// Whose list must be seen before a tool of a backend is called: it is locked, and only its stored list is known.
+    pub(crate) awaits: Awaited,
 }
 
 impl PublishedTool {
@@ -58,7 +60,7 @@ impl PublishedTool {
     pub(crate) fn is_ready(&self) -> bool {
         match &self.target {
             Target::Workflow(workflow) => workflow.ready_plan().is_some(),
-            Target::Backend { .. } => true,
+            Target::Backend { .. } => self.awaits.is_empty(),
         }
     }
 }
@@ -104,10 +106,12 @@ pub struct BoundPlan {
     pub is_sensitive: bool,
 }
 
-/// A workflow that cannot be called, and why.
+/// A workflow or a tool of a backend that cannot be called, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Withheld {
-    pub workflow: String,
+    pub kind: WithheldKind,
+    /// Of the workflow, or of the tool as clients would see it.
+    pub name: String,
     pub reason: String,
     /// What to do about it, for whoever has the files; callers are not told.
     pub help: Vec<String>,
@@ -115,6 +119,21 @@ pub struct Withheld {
     pub code: Code,
     /// Who must tell its tools before it is certain, where it does not fit a kept list alone.
     pub(crate) awaits: Awaited,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WithheldKind {
+    Workflow,
+    Tool,
+}
+
+impl WithheldKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workflow => "workflow",
+            Self::Tool => "tool",
+        }
+    }
 }
 
 /// Why a workflow cannot be offered.
@@ -145,21 +164,24 @@ impl Published {
         listed.or_else(|| self.nameless.get(name))
     }
 
-    /// Why the workflow that would answer to this name is withheld.
+    /// Why the workflow or tool that would answer to this name is withheld.
     pub fn withheld_reason(&self, name: &str) -> Option<&str> {
         self.withheld(name).map(|own| own.reason.as_str())
     }
 
-    /// What to do about the workflow that would answer to this name and is withheld.
+    /// What to do about the workflow or tool that would answer to this name and is withheld.
     pub fn withheld_help(&self, name: &str) -> &[String] {
         self.withheld(name).map_or(&[], |own| &own.help)
     }
 
-    /// The withheld workflow that would answer to this name.
+    /// The withheld workflow or tool that would answer to this name.
     pub(crate) fn withheld(&self, name: &str) -> Option<&Withheld> {
-        self.withheld.iter().find(|withheld| {
-            let mut spellings = self.names.spellings(&withheld.workflow).into_iter();
-            spellings.any(|spelling| spelling == name)
+        self.withheld.iter().find(|withheld| match withheld.kind {
+            WithheldKind::Tool => withheld.name == name,
+            WithheldKind::Workflow => {
+                let mut spellings = self.names.spellings(&withheld.name).into_iter();
+                spellings.any(|spelling| spelling == name)
+            }
         })
     }
 
@@ -178,6 +200,41 @@ impl Published {
             };
             for spelling in self.names.spellings(own.workflow.name.as_str()) {
                 self.index.entry(spelling).or_insert(position);
+            }
+        }
+    }
+
+    /// Lists a tool of a backend, or withholds it if it is not the one that was locked.
+    fn add_tool(&mut self, tool: &CatalogTool, catalog: &Catalog, lock: Option<&Lock>) {
+        let name = match &tool.name {
+            Some(name) => name.as_str().to_owned(),
+            None => format!("{}.{}", tool.backend, tool.original),
+        };
+        let awaits = match lock {
+            // What is stored of a list says nothing about what the tool is now.
+            Some(_) => Awaited::not_live(&tool.backend, catalog),
+            None => Awaited::default(),
+        };
+        if let Some(fault) = lock.and_then(|lock| lock.check_tool(tool)) {
+            self.withheld.push(Withheld {
+                kind: WithheldKind::Tool,
+                name,
+                reason: fault.message,
+                help: fault.help,
+                code: Code::DeniedLocked,
+                awaits,
+            });
+            return;
+        }
+        let definition = tool.tool.renamed(&name);
+        let published = PublishedTool {
+            awaits,
+            ..of_backend(tool, definition)
+        };
+        match tool.name {
+            Some(_) => self.push(published),
+            None => {
+                self.nameless.insert(name, Arc::new(published));
             }
         }
     }
@@ -218,7 +275,8 @@ pub(crate) fn publish(
                 continue;
             }
             Err(unfit) => Withheld {
-                workflow: workflow.name.as_str().to_owned(),
+                kind: WithheldKind::Workflow,
+                name: workflow.name.as_str().to_owned(),
                 reason: unfit.reason,
                 help: unfit.help,
                 code: unfit.code,
@@ -236,18 +294,10 @@ pub(crate) fn publish(
             Some(Err(_)) | None => published.withheld.push(unfit),
         }
     }
-    for (tool, definition) in passed_through(catalog, terms.expose) {
-        published.push(of_backend(tool, definition));
+    for tool in offered(catalog, terms.expose) {
+        published.add_tool(tool, catalog, terms.lock);
     }
     published.alias_workflows();
-    let nameless = offered(catalog, terms.expose).filter(|tool| tool.name.is_none());
-    published.nameless = nameless
-        .map(|tool| {
-            let name = format!("{}.{}", tool.backend, tool.original);
-            let definition = tool.tool.renamed(&name);
-            (name, Arc::new(of_backend(tool, definition)))
-        })
-        .collect();
     published
 }
 
@@ -276,6 +326,7 @@ fn of_backend(tool: &CatalogTool, definition: Tool) -> PublishedTool {
             backend: tool.backend.clone(),
             original: tool.original.clone(),
         },
+        awaits: Awaited::default(),
     }
 }
 
@@ -342,6 +393,7 @@ fn publish_workflow(
         definition,
         name,
         target: Target::Workflow(Arc::new(target)),
+        awaits: Awaited::default(),
     })
 }
 
@@ -420,7 +472,7 @@ fn passed_through(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = (&C
 }
 
 /// The backend tools that clients may call, with or without a name of their own.
-fn offered(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = &CatalogTool> {
+pub fn offered(catalog: &Catalog, expose: Expose) -> impl Iterator<Item = &CatalogTool> {
     let offered = catalog.tools.iter().filter(|tool| tool.listed);
     offered.filter(move |_| expose == Expose::All)
 }

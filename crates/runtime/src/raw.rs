@@ -3,6 +3,7 @@
 use crate::runtime::Runtime;
 use crate::world::chain;
 use onecall_backends::{Call, CallError};
+use onecall_engine::failure::Code;
 use onecall_mcp::{CallAnswer, CallResult};
 use onecall_workflow::catalog::Resolution;
 use serde_json::Value;
@@ -25,7 +26,11 @@ impl Runtime {
     /// Calls a tool by its published name or as `backend.tool`, hidden ones too.
     pub async fn call_raw(&self, reference: &str, arguments: Value) -> RawReply {
         let content = self.content();
-        let catalog = self.catalog();
+        let mut catalog = self.catalog();
+        if let Resolution::Found(tool) = catalog.resolve(reference) {
+            let backend = tool.backend.clone();
+            catalog = self.catalog_for_lock(&backend).await;
+        }
         let tool = match catalog.resolve(reference) {
             Resolution::Found(tool) => tool,
             Resolution::Absent => return RawReply::Unknown,
@@ -36,6 +41,12 @@ impl Runtime {
                 };
             }
         };
+        if let Some(fault) = self.locked_out(tool) {
+            return RawReply::Failed {
+                message: format!("{}: {}", Code::DeniedLocked.as_str(), fault.message),
+                is_reached: true,
+            };
+        }
         let call = Call::new(tool.original.clone(), arguments);
         match content.backends.call(&tool.backend, call).await {
             Ok(CallAnswer::Complete(result)) => RawReply::Result(result),

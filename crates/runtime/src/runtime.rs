@@ -11,7 +11,7 @@ use crate::log::Ends;
 use crate::offers::Noticed;
 use crate::open_runs::{Counted, OpenLimits, OpenRuns};
 use crate::plans::Plans;
-use crate::publish::{Published, Terms, publish};
+use crate::publish::{Published, Terms, offered, publish};
 use crate::release::LostLease;
 use crate::remarks::Remarks;
 use crate::repeated::Repeated;
@@ -31,7 +31,8 @@ use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Journal, JournalError};
 use onecall_engine::limits::Limits;
 use onecall_engine::world::World;
-use onecall_workflow::catalog::Catalog;
+use onecall_source::Diagnostic;
+use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
 use onecall_workflow::limits::Bounds;
 use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
@@ -334,7 +335,32 @@ impl Runtime {
         Arc::clone(&content.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The tools that the workflows call, as they are now, and what no backend has of them.
+    /// The catalog to compare with the lock, if there is one: with the live list of this backend, if it can be had.
+    pub(crate) async fn catalog_for_lock(&self, backend: &BackendName) -> Catalog {
+        let content = self.content();
+        let catalog = catalog(&content);
+        if content.lock.is_none() || catalog.backends.get(backend) == Some(&Knowledge::Live) {
+            return catalog;
+        }
+        let patience = self.inner.first_list_wait;
+        content
+            .backends
+            .settle_some(patience, |name| name == backend)
+            .await;
+        self.catalog()
+    }
+
+    /// Why a tool may not be called: it is not the one that was locked. Tools that clients are not shown are locked
+    /// only if a workflow calls them.
+    pub(crate) fn locked_out(&self, tool: &CatalogTool) -> Option<Diagnostic> {
+        let content = self.content();
+        let lock = content.lock.as_ref()?;
+        let is_covered = lock.contains(tool) || (tool.listed && content.expose == Expose::All);
+        is_covered.then(|| lock.check_tool(tool)).flatten()
+    }
+
+    /// The tools that the workflows call and those that clients may call, as they are now, and what no backend has of
+    /// them.
     pub fn locked(&self) -> (Lock, Vec<String>) {
         let content = self.content();
         let catalog = catalog(&content);
@@ -342,6 +368,9 @@ impl Runtime {
         let workflows = content.workflows.iter();
         let missing = workflows.flat_map(|workflow| lock.add(workflow, &catalog));
         let missing = missing.collect();
+        for tool in offered(&catalog, content.expose) {
+            lock.add_tool(tool);
+        }
         (lock, missing)
     }
 
@@ -428,7 +457,7 @@ impl Runtime {
         let mut reloads = self.inner.reloads.borrow().clone();
         let refused = &mut reloads.refused;
         for own in &self.inner.published.borrow().outdated {
-            let (workflow, reason) = (&own.workflow, &own.reason);
+            let (workflow, reason) = (&own.name, &own.reason);
             let text = format!("the version before of `{workflow}` stays published: {reason}");
             *refused = Some(match refused.take() {
                 Some(others) => format!("{others}; {text}"),

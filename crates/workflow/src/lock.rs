@@ -1,5 +1,5 @@
-//! Tools as they were when somebody looked at them, by hash and in full. A workflow is only run on tools that are still
-//! the same; what has changed since is told line by line.
+//! Tools as they were when somebody looked at them, by hash and in full. A tool is only called, from a workflow or by a
+//! client, while it is still the same; differences are reported line by line.
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
 use crate::limits::{LOCK_LINES_MAX, LOCK_SHOWN_CHARS_MAX};
@@ -8,21 +8,11 @@ use crate::workflow::Workflow;
 use onecall_mcp::long_numbers;
 use onecall_source::{Diagnostic, Diagnostics, codes};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The form this build writes.
 const VERSION: u64 = 1;
-
-/// What is locked of a tool.
-const FIELDS: [&str; 6] = [
-    "name",
-    "title",
-    "description",
-    "inputSchema",
-    "outputSchema",
-    "annotations",
-];
 
 /// The content of a lock file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,15 +86,22 @@ impl Lock {
         let mut missing = Vec::new();
         for call in workflow.steps.iter().filter_map(|step| step.call()) {
             match catalog.resolve(call.tool.as_str()) {
-                Resolution::Found(tool) => {
-                    self.tools.insert(key(tool), Locked::of(tool));
-                }
+                Resolution::Found(tool) => self.add_tool(tool),
                 Resolution::NotYetKnown | Resolution::Absent => {
                     missing.push(call.tool.as_str().to_owned());
                 }
             }
         }
         missing
+    }
+
+    /// Locks a tool as it is now.
+    pub fn add_tool(&mut self, tool: &CatalogTool) {
+        self.tools.insert(key(tool), Locked::of(tool));
+    }
+
+    pub fn contains(&self, tool: &CatalogTool) -> bool {
+        self.tools.contains_key(&key(tool))
     }
 
     /// Says which paths it locks, for the advice it gives.
@@ -148,19 +145,24 @@ impl Lock {
             let Resolution::Found(tool) = catalog.resolve(call.tool.as_str()) else {
                 continue;
             };
-            let key = key(tool);
-            let fault = match self.tools.get(&key) {
-                None => Some(not_locked(&key, &self.command(""))),
-                Some(then) => then
-                    .differs(&Locked::of(tool))
-                    .map(|lines| changed(&key, &lines, &self.command("--update"))),
-            };
+            let fault = self.check_tool(tool);
             diagnostics.extend(fault.map(|fault| {
                 let label = "called here";
                 fault.label(&call.tool_place, label)
             }));
         }
         diagnostics
+    }
+
+    /// Why a tool is not the one that was locked.
+    pub fn check_tool(&self, tool: &CatalogTool) -> Option<Diagnostic> {
+        let key = key(tool);
+        match self.tools.get(&key) {
+            None => Some(not_locked(&key, &self.command(""))),
+            Some(then) => then
+                .differs(&Locked::of(tool))
+                .map(|lines| changed(&key, &lines, &self.command("--update"))),
+        }
     }
 }
 
@@ -188,13 +190,12 @@ fn not_locked(tool: &str, command: &str) -> Diagnostic {
 impl Locked {
     fn of(tool: &CatalogTool) -> Self {
         let own = tool.tool.renamed(&tool.original);
-        let field = |key: &str| Some((key.to_owned(), sorted(own.object().get(key)?)));
-        let definition: Map<String, Value> = FIELDS.into_iter().filter_map(field).collect();
-        let definition = Value::Object(definition);
+        let definition = sorted(&own.to_value());
         let mut text = definition.to_string();
         // A value does not hold these to the last digit.
         let fields = own.exact().fields();
-        for field in FIELDS.into_iter().filter_map(|key| fields.get(key)) {
+        let keys: BTreeSet<&String> = own.object().keys().collect();
+        for field in keys.into_iter().filter_map(|key| fields.get(key)) {
             for number in long_numbers(field.get()) {
                 text.push('\n');
                 text.push_str(number);

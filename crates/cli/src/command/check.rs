@@ -7,9 +7,10 @@ use crate::limits::TOOLS_BYTES_MAX;
 use crate::{files, names, print, wire};
 use anyhow::Context;
 use onecall_config::settings::Settings;
-use onecall_runtime::publish::list_cost;
+use onecall_runtime::publish::{list_cost, offered};
 use onecall_runtime::saved::SavedTools;
-use onecall_source::{Diagnostics, render};
+use onecall_runtime::sources;
+use onecall_source::{Diagnostic, Diagnostics, Place, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
         onecall_suite::Composition::read(tests, &mut loaded.diagnostics);
     }
     let saved = args.tools.as_deref().map(read_tools).transpose()?;
-    let unfit = check_tools(&loaded, saved.as_ref());
+    let unfit = check_tools(&loaded, saved.as_ref(), &sources::lock_path(&paths));
     loaded.diagnostics.extend(unfit.iter().cloned());
     if let Some(Portable::Toolhive) = args.portable {
         let notes = onecall_config::portability(&loaded.sources, &inputs);
@@ -80,7 +81,7 @@ fn read_tools(path: &Path) -> anyhow::Result<SavedTools> {
 }
 
 /// What does not fit the saved tools. Without any, what no backend of the files can have.
-fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>) -> Diagnostics {
+fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>, lock_file: &Path) -> Diagnostics {
     let none = SavedTools::default();
     let mut unfit = Diagnostics::new();
     let settings = &loaded.settings;
@@ -101,6 +102,16 @@ fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>) -> Diagnostics
             unfit.append(check(workflow, &catalog));
             if let Some(lock) = &server.lock {
                 unfit.append(lock.check(workflow, &catalog));
+            }
+        }
+        if let Some(lock) = &server.lock {
+            let place = Place::path(lock_file.display().to_string(), "");
+            for tool in offered(&catalog, server.expose) {
+                let fault = lock.check_tool(tool);
+                let is_new =
+                    |fault: &Diagnostic| unfit.iter().all(|own| own.message != fault.message);
+                let fault = fault.filter(is_new);
+                unfit.extend(fault.map(|fault| fault.label(&place, "clients may call this tool")));
             }
         }
         for draft in server.drafts.iter().chain(drafts) {

@@ -257,8 +257,8 @@ fn published(runtime: &Runtime, are_all_there: bool) -> Vec<Finding> {
         .withheld
         .iter()
         .map(|withheld| {
-            let text = format!("`{}` is withheld: {}", withheld.workflow, withheld.reason);
-            let finding = Finding::new("workflow", Verdict::Bad, text);
+            let text = format!("`{}` is withheld: {}", withheld.name, withheld.reason);
+            let finding = Finding::new(withheld.kind.as_str(), Verdict::Bad, text);
             if withheld.help.is_empty() {
                 return finding;
             }

@@ -1,4 +1,5 @@
-//! `onecall lock`: writes down the tools that workflows use, beside the files, so that a change of one is noticed.
+//! `onecall lock`: writes down the tools that workflows and clients call, next to the files, so that a change of one is
+//! noticed.
 
 use crate::exit::Exit;
 use crate::files::{self, FileArgs};
@@ -47,7 +48,7 @@ pub(crate) async fn run(mut args: LockArgs) -> anyhow::Result<Exit> {
         }
     }
     if now.is_empty() {
-        print::err("error: the paths hold no workflow that calls a tool");
+        print::err("error: the paths hold no tool to lock");
         return Ok(Exit::NothingSelected);
     }
     finish(&args, then, &now)

@@ -434,7 +434,7 @@ fn tool_lines(published: &Published, from: impl Fn(&str) -> String) -> Vec<Strin
         lines.push(format!("tool      {RESULT_TOOL}  {about}"));
     }
     for withheld in &published.withheld {
-        let (name, reason) = (&withheld.workflow, &withheld.reason);
+        let (name, reason) = (&withheld.name, &withheld.reason);
         let origin = from(name);
         lines.push(format!("withheld  {name}{origin}: {reason}"));
         let help = withheld.help.iter();

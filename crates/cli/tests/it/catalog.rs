@@ -97,6 +97,26 @@ fn each_names_the_way_out(home: &Path, path: &str, ran: [&Ran; 3]) {
     assert!(ran.iter().all(|ran| !ran.out.contains(&command)));
 }
 
+/// Under its own name or with `--raw`.
+fn clients_cannot_call_it(home: &Path, path: &str, reason: &str) {
+    for words in [&["echo", "text=hi"][..], &["demo.echo", "text=hi", "--raw"]] {
+        let direct = run(home, &[&["call", path][..], words].concat());
+        assert_eq!(direct.code, Some(1), "{direct:?}");
+        let said = format!("{}{}", direct.out, direct.err);
+        assert!(
+            said.contains("denied.locked") && said.contains(reason),
+            "{direct:?}"
+        );
+    }
+}
+
+/// Changes the tools of a lock file.
+fn edit(lock: &Path, change: impl FnOnce(&mut Value)) {
+    let mut content: Value = serde_json::from_str(&std::fs::read_to_string(lock).unwrap()).unwrap();
+    change(&mut content["tools"]);
+    std::fs::write(lock, content.to_string()).unwrap();
+}
+
 #[test]
 fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     let (home, path) = folder();
@@ -112,7 +132,7 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
     let locked = run(home.path(), &["lock", text(&path)]);
     assert_eq!(locked.code, Some(0), "{locked:?}");
-    assert!(locked.err.contains("locked 1 tool in"), "{locked:?}");
+    assert!(locked.err.contains("locked 11 tools in"), "{locked:?}");
     let called = ["call", text(&path), "greet"];
     assert_eq!(run(home.path(), &called).code, Some(0));
     assert_eq!(
@@ -121,11 +141,10 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
 
     // As if the backend had said something else when it was locked.
-    let mut lock: Value =
-        serde_json::from_str(&std::fs::read_to_string(&lock_path).unwrap()).unwrap();
-    lock["tools"]["demo.echo"]["hash"] = "other".into();
-    lock["tools"]["demo.echo"]["definition"]["description"] = "Before.".into();
-    std::fs::write(&lock_path, lock.to_string()).unwrap();
+    edit(&lock_path, |tools| {
+        tools["demo.echo"]["hash"] = "other".into();
+        tools["demo.echo"]["definition"]["description"] = "Before.".into();
+    });
     let withheld = run(home.path(), &called);
     assert_eq!(withheld.code, Some(1), "{withheld:?}");
     let reason = "tool `demo.echo` is not as it was locked: description is";
@@ -140,6 +159,7 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
         checked.code == Some(1) && checked.err.contains("WF310"),
         "{checked:?}"
     );
+    clients_cannot_call_it(home.path(), text(&path), reason);
     let kept = run(home.path(), &["lock", text(&path)]);
     assert_eq!(kept.code, Some(1), "{kept:?}");
     each_names_the_way_out(home.path(), text(&path), [&withheld, &checked, &kept]);
@@ -153,6 +173,9 @@ fn a_changed_tool_withholds_its_workflow_until_the_lock_is_updated() {
     );
     assert_eq!(run(home.path(), &called).code, Some(0));
 
+    edit(&lock_path, |tools| {
+        tools.as_object_mut().unwrap().remove("demo.slow");
+    });
     let other = WORKFLOW.replace("tool: demo.echo", "tool: demo.slow");
     std::fs::write(&path, other.replace("{text: hello}", "{ms: 1}")).unwrap();
     let withheld = run(home.path(), &called);

@@ -5,6 +5,7 @@ use onecall_engine::journal::Journal as _;
 use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::calls::{Reply, Request};
 use onecall_runtime::now;
+use onecall_runtime::raw::RawReply;
 use onecall_runtime::runtime::Runtime;
 use onecall_workflow::lock::Lock;
 use serde_json::{Value, json};
@@ -66,7 +67,12 @@ impl Before {
 
 /// The sum, or the code of the failure.
 async fn called(runtime: &Runtime) -> String {
-    let result = match runtime.call(Request::new("sum", json!({ "n": 1 }))).await {
+    end(runtime.call(Request::new("sum", json!({ "n": 1 }))).await).await
+}
+
+async fn end(reply: Reply) -> String {
+    let result = match reply {
+        Reply::Passed(_) => return "passed through".to_owned(),
         Reply::Result(result) => result,
         Reply::Started(mut handle) => handle.result().await.unwrap(),
         other => panic!("{other:?}"),
@@ -93,6 +99,52 @@ async fn a_lock_holds_for_the_first_call_on_a_kept_list() {
     drop(stop);
     let runtime = before.start(Some(lock)).await;
     let code = called(&runtime).await;
+    assert!(code.starts_with("transport."), "{code}");
+    runtime.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_lock_holds_for_calls_that_are_passed_through() {
+    let (url, stop) = demo().await;
+    let before = Before::of(&url, TRUE, FALSE).await;
+    let lock = before.locked().await;
+    let runtime = before.start(Some(lock.clone())).await;
+    let add = |name: &str| Request::new(name, json!({ "a": 1, "b": 2 }));
+    let echo = Request::new("math_echo", json!({ "text": "hi" }));
+    assert!(runtime.known().await.find("math_add").is_some());
+    assert_eq!(runtime.backends()[0].connects, 0);
+    let changed = end(runtime.call(add("math_add")).await).await;
+    assert_eq!(changed, "denied.locked");
+    assert_eq!(
+        end(runtime.call(echo.clone()).await).await,
+        "passed through"
+    );
+    let published = runtime.current();
+    assert!(published.find("math_add").is_none());
+    let reason = published.withheld_reason("math_add").unwrap();
+    assert!(
+        reason.starts_with("tool `math.add` is not as it was locked: description is"),
+        "{reason}"
+    );
+    // Nor is there a way around it.
+    let changed = end(runtime.call_backend("math", add("add")).await).await;
+    assert_eq!(changed, "denied.locked");
+    let raw = runtime
+        .call_raw("math.add", json!({ "a": 1, "b": 2 }))
+        .await;
+    assert!(
+        matches!(raw, RawReply::Failed { message, .. } if message.starts_with("denied.locked: "))
+    );
+    runtime.shutdown(Duration::ZERO).await;
+
+    // What nobody locked is not called either.
+    let runtime = before.start(Some(Lock::default())).await;
+    assert_eq!(end(runtime.call(echo.clone()).await).await, "denied.locked");
+    runtime.shutdown(Duration::ZERO).await;
+
+    drop(stop);
+    let runtime = before.start(Some(lock)).await;
+    let code = end(runtime.call(echo).await).await;
     assert!(code.starts_with("transport."), "{code}");
     runtime.shutdown(Duration::ZERO).await;
 }

@@ -37,12 +37,22 @@ fn get(description: &str, schema: &Value) -> Value {
 }
 
 #[test]
-fn the_order_of_keys_and_what_is_not_locked_do_not_count() {
+fn the_order_of_keys_does_not_count_and_every_field_does() {
     let one = locked(get("d", &json!({ "type": "object", "required": ["a"] })));
-    let mut other = get("d", &json!({ "required": ["a"], "type": "object" }));
-    other["icons"] = json!([2]);
-    other["_meta"] = json!({});
-    assert_eq!(one, locked(other));
+    let other = get("d", &json!({ "required": ["a"], "type": "object" }));
+    assert_eq!(one, locked(other.clone()));
+    for (field, value, line) in [
+        ("icons", json!([2]), "icons is [2], was [1]"),
+        ("_meta", json!({ "a": 1 }), "_meta is new: {\"a\":1}"),
+        ("execution", json!({}), "execution is new: {}"),
+        ("unheard-of", json!(1), "unheard-of is new: 1"),
+    ] {
+        let mut changed = other.clone();
+        changed[field] = value;
+        let catalog = catalog(changed);
+        let fault = one.check_tool(&catalog.tools[0]).unwrap();
+        assert!(fault.message.ends_with(line), "{}", fault.message);
+    }
     assert_eq!(Lock::parse(&one.to_text()).unwrap(), one);
 }
 

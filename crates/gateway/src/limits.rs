@@ -189,7 +189,10 @@ pub(crate) const KEYS_FRESH: Duration = Duration::from_mins(10);
 /// How long they are used while the provider does not answer.
 pub(crate) const KEYS_STALE: Duration = Duration::from_hours(1);
 
-/// How soon a provider is asked again, whatever callers show.
+/// How long a caller waits for the first keys of a provider.
+pub(crate) const KEYS_WAIT: Duration = Duration::from_secs(5);
+
+/// How soon after a fetch of its keys has ended a provider is asked again, whatever tokens callers send.
 pub(crate) const KEYS_AGAIN: Duration = Duration::from_secs(10);
 
 /// How far clocks may be apart, unless configured.

@@ -26,8 +26,18 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Of a token for access; others that a provider signs are for somebody else.
-const KINDS: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
+/// Values of the header `typ` that an access token may have. RFC 9068 requires one of the last two; many providers write
+/// `JWT` or nothing.
+const TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
+
+/// Values that an access token may have in claims by which providers mark the purpose of a token.
+/// Keycloak writes `Bearer`, `ID` or `Refresh` to `typ`; Cognito writes `access` or `id` to `token_use`.
+const PURPOSES: [(&str, &[&str]); 2] = [
+    ("typ", &["bearer", "jwt", "at+jwt", "application/at+jwt"]),
+    ("token_use", &["access"]),
+];
+
+const NO_ACCESS_TOKEN: &str = "the token is not an access token";
 
 #[derive(Debug)]
 pub(crate) struct Verifier {
@@ -124,8 +134,8 @@ impl Verifier {
             return invalid("the token demands what is not understood here");
         }
         let kind = header.typ.as_ref().map(|kind| kind.to_ascii_lowercase());
-        if kind.is_some_and(|kind| !KINDS.contains(&kind.as_str())) {
-            return invalid("the token is of another type");
+        if kind.is_some_and(|kind| !TYPES.contains(&kind.as_str())) {
+            return invalid(NO_ACCESS_TOKEN);
         }
         Ok(())
     }
@@ -142,6 +152,16 @@ impl Verifier {
 
     fn principal(&self, claims: &Map<String, Value>) -> Result<String, Denial> {
         let invalid = |text: &str| Err(Denial::Invalid(text.to_owned()));
+        // `jsonwebtoken` accepts a list that contains the issuer; RFC 7519 knows only a single text.
+        if claims.get("iss").and_then(Value::as_str) != Some(&self.issuer) {
+            return invalid(words(&ErrorKind::InvalidIssuer));
+        }
+        if !PURPOSES
+            .iter()
+            .all(|(claim, accepted)| is_one_of(claims.get(*claim), accepted))
+        {
+            return invalid(NO_ACCESS_TOKEN);
+        }
         let latest = seal::now().saturating_add(self.leeway.as_secs());
         let issued = claims.get("iat");
         if issued.is_some_and(|at| at.as_f64().is_none_or(|at| at > latest_seconds(latest))) {
@@ -167,6 +187,14 @@ impl Verifier {
             Some(_) | None => invalid("the token names nobody"),
         }
     }
+}
+
+/// Whether a claim is absent or has one of these values. A claim that is not text has none of them.
+fn is_one_of(claim: Option<&Value>, accepted: &[&str]) -> bool {
+    claim.is_none_or(|claim| {
+        let text = claim.as_str().unwrap_or_default().to_ascii_lowercase();
+        accepted.contains(&text.as_str())
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^52")]

@@ -1,8 +1,9 @@
-//! The public keys of an identity provider: found through its own description of itself, kept for a while, and looked
-//! up anew when a token names a key that is not among them, since providers change their keys.
+//! The public keys of an identity provider, found through its discovery document and cached.
+//! Cached keys are read without waiting for anything. One refresh at a time runs in a task of its own, so a provider
+//! that does not respond cannot delay callers whose keys are cached.
 
 use super::Denial;
-use crate::limits::{KEYS_AGAIN, KEYS_FRESH, KEYS_MAX, KEYS_STALE};
+use crate::limits::{KEYS_AGAIN, KEYS_FRESH, KEYS_MAX, KEYS_STALE, KEYS_WAIT};
 use http::Uri;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
@@ -10,7 +11,7 @@ use onecall_backends::{FetchError, fetch_json, is_safe_url};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// One key, with what it may be used for.
@@ -24,21 +25,27 @@ pub(super) struct PublicKey {
 #[derive(Debug)]
 pub(super) struct Keys {
     issuer: String,
-    /// Where the keys are, if the provider need not be asked.
+    /// The URL of the keys, if the provider need not be asked for it.
     url: Option<String>,
-    /// Plain HTTP will do, which somebody on the way can change.
+    /// Accepts plain HTTP, which others on the network can change.
     allows_http: bool,
-    /// Held while they are fetched: many tokens make one request.
-    kept: Arc<Mutex<Kept>>,
+    cache: watch::Sender<Cache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Cache {
     keys: Arc<[PublicKey]>,
-    /// When they were got.
-    since: Option<Instant>,
-    /// When they were last asked for, with whatever outcome.
-    tried: Option<Instant>,
+    /// When they were fetched; `None` if there are none.
+    fetched: Option<Instant>,
+    is_refreshing: bool,
+    /// When the last refresh ended, whatever its outcome.
+    refreshed: Option<Instant>,
+}
+
+impl Cache {
+    fn is_usable(&self) -> bool {
+        is_within(self.fetched, KEYS_STALE)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,57 +68,70 @@ impl Keys {
             issuer: issuer.to_owned(),
             url: url.map(str::to_owned),
             allows_http,
-            kept: Arc::default(),
+            cache: watch::Sender::default(),
         }
     }
 
-    /// The keys that may have signed a token.
+    /// The keys that may have signed a token. Waits only if no keys are cached at all. A token that names an unknown
+    /// key is refused at once while the keys are refreshed.
     pub(super) async fn candidates(
         self: &Arc<Self>,
         algorithm: Algorithm,
         id: Option<&str>,
     ) -> Result<Vec<DecodingKey>, Denial> {
-        let unknown = || {
-            let text = "the keys of the identity provider are not known";
-            Denial::Unavailable(text.to_owned())
+        let unavailable = |text: &str| Denial::Unavailable(text.to_owned());
+        if !self.cache.borrow().is_usable() {
+            self.refresh();
+            let mut cache = self.cache.subscribe();
+            let ended = cache.wait_for(|cache| !cache.is_refreshing);
+            let ended = tokio::time::timeout(KEYS_WAIT, ended).await;
+            if !ended.is_ok_and(|cache| cache.is_ok_and(|cache| cache.is_usable())) {
+                return Err(unavailable(
+                    "the keys of the identity provider are not known",
+                ));
+            }
+        }
+        let (found, is_fresh) = {
+            let cache = self.cache.borrow();
+            let found = matching(&cache.keys, algorithm, id);
+            (found, is_within(cache.fetched, KEYS_FRESH))
         };
-        let mut kept = Arc::clone(&self.kept).lock_owned().await;
-        let is_wanting =
-            matching(&kept.keys, algorithm, id).is_empty() || !is_within(kept.since, KEYS_FRESH);
-        if is_wanting && !is_within(kept.tried, KEYS_AGAIN) {
-            // It goes on if this caller leaves, or one who does could keep the keys from all others.
-            let renewed = tokio::spawn(Arc::clone(self).renewed(kept)).await;
-            kept = renewed.map_err(|_| unknown())??;
+        if found.is_empty() || !is_fresh {
+            self.refresh();
         }
-        if kept.since.is_none() {
-            return Err(unknown());
+        if found.is_empty() && self.cache.borrow().is_refreshing {
+            return Err(unavailable(
+                "the token names an unknown key, and the keys are being fetched",
+            ));
         }
-        Ok(matching(&kept.keys, algorithm, id))
+        Ok(found)
     }
 
-    /// The same keys, or those that the provider has now.
-    async fn renewed(
-        self: Arc<Self>,
-        mut kept: OwnedMutexGuard<Kept>,
-    ) -> Result<OwnedMutexGuard<Kept>, Denial> {
-        kept.tried = Some(Instant::now());
-        match self.fetch().await {
-            Ok(keys) => {
-                kept.keys = keys.into();
-                kept.since = Some(Instant::now());
-            }
-            // What was known yesterday is better than nobody let in, for a while.
-            Err(error) if is_within(kept.since, KEYS_STALE) => {
-                let issuer = &self.issuer;
-                tracing::warn!(issuer, %error, "the keys could not be looked up anew");
-            }
-            Err(error) => {
-                kept.keys = Arc::default();
-                kept.since = None;
-                return Err(Denial::Unavailable(error.to_string()));
-            }
+    /// Starts a refresh, unless one is running or has just ended.
+    fn refresh(self: &Arc<Self>) {
+        let starts = self.cache.send_if_modified(|cache| {
+            let starts = !cache.is_refreshing && !is_within(cache.refreshed, KEYS_AGAIN);
+            cache.is_refreshing |= starts;
+            starts
+        });
+        if !starts {
+            return;
         }
-        Ok(kept)
+        let ending = Ending(Arc::clone(self));
+        tokio::spawn(async move {
+            let keys = &ending.0;
+            match keys.fetch().await {
+                Ok(fetched) => keys.cache.send_modify(|cache| {
+                    cache.keys = fetched.into();
+                    cache.fetched = Some(Instant::now());
+                }),
+                // Cached keys stay in use until they are too old.
+                Err(error) => {
+                    let issuer = &keys.issuer;
+                    tracing::warn!(issuer, %error, "the keys of the identity provider could not be fetched");
+                }
+            }
+        });
     }
 
     async fn fetch(&self) -> Result<Vec<PublicKey>, KeysError> {
@@ -160,6 +180,18 @@ impl Keys {
             return Ok(url);
         }
         Err(KeysError::Plain(url.to_owned()))
+    }
+}
+
+/// Ends a refresh, even one that panics.
+struct Ending(Arc<Keys>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.cache.send_modify(|cache| {
+            cache.is_refreshing = false;
+            cache.refreshed = Some(Instant::now());
+        });
     }
 }
 
@@ -216,24 +248,95 @@ mod tests {
 
     const SET: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 
-    #[tokio::test]
-    async fn a_caller_who_leaves_does_not_keep_the_keys_from_others() {
+    /// A key server that answers a request only when the test says so.
+    async fn key_server() -> (TcpListener, Arc<Keys>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/keys", listener.local_addr().unwrap());
-        let keys = Arc::new(Keys::new("https://idp.example", Some(&url), false));
-        let own = Arc::clone(&keys);
-        let first = tokio::spawn(async move { own.candidates(Algorithm::EdDSA, None).await });
-        let (mut stream, _) = listener.accept().await.unwrap();
-        first.abort();
-        assert!(first.await.unwrap_err().is_cancelled());
+        let keys = Keys::new("https://idp.example", Some(&url), false);
+        (listener, Arc::new(keys))
+    }
 
+    async fn answer(listener: &TcpListener) {
+        let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = [0; 4096];
         assert_ne!(stream.read(&mut request).await.unwrap(), 0);
         let length = SET.len();
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
         let answer = format!("{head}\r\nContent-Length: {length}\r\n\r\n{SET}");
         stream.write_all(answer.as_bytes()).await.unwrap();
-        let found = keys.candidates(Algorithm::EdDSA, Some("k")).await;
-        assert_eq!(found.unwrap().len(), 1);
+    }
+
+    async fn found(keys: &Arc<Keys>, id: Option<&str>) -> Result<usize, Denial> {
+        let found = keys.candidates(Algorithm::EdDSA, id).await;
+        found.map(|found| found.len())
+    }
+
+    async fn later(time: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+    }
+
+    #[tokio::test]
+    async fn a_caller_who_leaves_does_not_keep_the_keys_from_others() {
+        let (listener, keys) = key_server().await;
+        let own = Arc::clone(&keys);
+        let first = tokio::spawn(async move { found(&own, None).await });
+        let mut cache = keys.cache.subscribe();
+        cache.wait_for(|cache| cache.is_refreshing).await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        answer(&listener).await;
+        assert_eq!(found(&keys, Some("k")).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn a_key_server_that_never_answers_delays_no_caller_whose_key_is_cached() {
+        let (listener, keys) = key_server().await;
+        let (first, ()) = tokio::join!(found(&keys, Some("k")), answer(&listener));
+        assert_eq!(first, Ok(1));
+        later(KEYS_AGAIN).await;
+
+        // An unknown key starts a refresh that never ends; everybody is answered at once.
+        let unknown = found(&keys, Some("other"));
+        let unknown = tokio::time::timeout(Duration::from_secs(1), unknown).await;
+        assert!(
+            matches!(unknown, Ok(Err(Denial::Unavailable(_)))),
+            "{unknown:?}"
+        );
+        let (stream, _) = listener.accept().await.unwrap();
+        for _ in 0..3 {
+            let known = tokio::time::timeout(Duration::from_secs(1), found(&keys, Some("k"))).await;
+            assert_eq!(known, Ok(Ok(1)));
+        }
+        // The interval begins when that refresh has ended, not when it began.
+        let mut cache = keys.cache.subscribe();
+        drop((stream, listener));
+        cache.wait_for(|cache| !cache.is_refreshing).await.unwrap();
+        assert_eq!(
+            found(&keys, Some("other")).await,
+            Ok(0),
+            "refused without another request"
+        );
+        assert!(!keys.cache.borrow().is_refreshing);
+        later(KEYS_AGAIN).await;
+        assert!(matches!(
+            found(&keys, Some("other")).await,
+            Err(Denial::Unavailable(_))
+        ));
+        assert_eq!(found(&keys, Some("k")).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn keys_that_are_not_fresh_are_used_while_they_are_fetched_again() {
+        let (listener, keys) = key_server().await;
+        let (first, ()) = tokio::join!(found(&keys, Some("k")), answer(&listener));
+        assert_eq!(first, Ok(1));
+        later(KEYS_FRESH).await;
+        assert_eq!(found(&keys, Some("k")).await, Ok(1));
+        assert!(keys.cache.borrow().is_refreshing);
+        let _open = listener.accept().await.unwrap();
+        later(KEYS_STALE).await;
+        assert!(!keys.cache.borrow().is_usable());
     }
 }

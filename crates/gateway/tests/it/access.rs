@@ -203,6 +203,9 @@ fn sound_tokens(edwards: &Key, elliptic: &Key, sound: &Value) -> Vec<String> {
         elliptic.sign(&none, sound),
         edwards.sign(&json!({ "kid": null }), sound),
         edwards.sign(&json!({ "typ": "at+JWT" }), sound),
+        edwards.sign(&json!({ "typ": null }), sound),
+        edwards.sign(&none, &but(sound, "typ", json!("Bearer"))),
+        edwards.sign(&none, &but(sound, "token_use", json!("access"))),
         edwards.sign(&none, &but(sound, "aud", json!(AUDIENCE))),
         edwards.sign(&none, &but(sound, "exp", json!(now() - 30))),
         edwards.sign(
@@ -250,6 +253,13 @@ fn unsound_tokens(edwards: &Key, stranger: &Key, sound: &Value) -> Vec<(&'static
             edwards.sign(&none, &but(sound, "iss", json!("https://evil.example"))),
         ),
         (
+            "another issuer",
+            edwards.sign(
+                &none,
+                &but(sound, "iss", json!([sound["iss"], "https://evil.example"])),
+            ),
+        ),
+        (
             "names nobody",
             edwards.sign(&none, &but(sound, "sub", Value::Null)),
         ),
@@ -267,8 +277,20 @@ fn unsound_tokens(edwards: &Key, stranger: &Key, sound: &Value) -> Vec<(&'static
             edwards.sign(&json!({ "crit": ["b64"] }), sound),
         ),
         (
-            "another type",
+            "not an access token",
             edwards.sign(&json!({ "typ": "logout+jwt" }), sound),
+        ),
+        (
+            "not an access token",
+            edwards.sign(&json!({ "typ": "id_token" }), sound),
+        ),
+        (
+            "not an access token",
+            edwards.sign(&none, &but(sound, "typ", json!("ID"))),
+        ),
+        (
+            "not an access token",
+            edwards.sign(&none, &but(sound, "token_use", json!("id"))),
         ),
         ("no key", edwards.sign(&json!({ "alg": "ES256" }), sound)),
         ("cannot be read", unsigned(json!({ "alg": "none" }))),
@@ -328,7 +350,10 @@ async fn keys_are_looked_up_anew_when_they_change_but_not_for_every_stranger() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(11)).await;
     tokio::time::resume();
-    assert_eq!(shown(&world, Some(&token(&new))).await.0, StatusCode::OK);
+    // It is refused until the keys have come, and so is every other token with an unknown key.
+    let (status, _) = shown(&world, Some(&token(&new))).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    while shown(&world, Some(&token(&new))).await.0 != StatusCode::OK {}
     assert_eq!(
         shown(&world, Some(&token(&old))).await.0,
         StatusCode::UNAUTHORIZED

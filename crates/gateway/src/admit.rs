@@ -10,6 +10,7 @@ use crate::limits::REFUSAL_BYTES_MAX;
 use crate::listen::TaskIds;
 use crate::mirrors::check_mirrors;
 use crate::raw::{self, Content, RawRequest};
+use crate::refused;
 use crate::server::Shared;
 use crate::stdio::refusal;
 use crate::told::Told;
@@ -56,6 +57,7 @@ impl Intake {
         place.map(Some).map_err(|_| {
             let max = self.requests_max;
             let text = format!("{max} requests are being worked on already; try again in a moment");
+            refused::log("too many requests at once", Some(("limits.requests", max)));
             RpcError::new(code::INTERNAL, text)
         })
     }
@@ -302,6 +304,10 @@ pub(crate) fn too_slow() -> Told {
 
 fn too_long(body_bytes_max: usize) -> Response {
     let text = format!("the body is longer than {body_bytes_max} bytes");
+    refused::log(
+        "the body is too long",
+        Some(("limits.body_bytes", body_bytes_max)),
+    );
     let error = RpcError::new(code::INVALID_REQUEST, text);
     refuse(StatusCode::PAYLOAD_TOO_LARGE, None, &error)
 }

@@ -11,14 +11,15 @@ mod signatures;
 pub(crate) use metadata::routes;
 
 use crate::admit::refuse;
-use crate::limits::CALLER_TOKEN_BYTES_MAX;
+use crate::limits::{CALLER_TOKEN_BYTES_MAX, RETRY_AFTER_SECONDS};
 use crate::mirrors::sole;
 use crate::options::{AccessError, AccessOptions};
+use crate::refused;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bearer::Bearers;
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 use jwt::Verifier;
 use onecall_mcp::{RpcError, code};
@@ -204,15 +205,21 @@ fn denied(denial: &Denial, rules: &Rules, door: &Door, headers: &HeaderMap) -> R
         Denial::Malformed(text) => (StatusCode::BAD_REQUEST, *text),
         Denial::Invalid(text) => (StatusCode::UNAUTHORIZED, text.as_str()),
         Denial::Scope => (StatusCode::FORBIDDEN, "the token lacks a scope"),
-        Denial::Unavailable(reason) => {
-            tracing::warn!(reason, "tokens cannot be checked");
+        Denial::Unavailable(_) => {
             let text = "tokens cannot be checked at the moment; come back later";
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
     };
-    tracing::warn!(reason = text, "a caller was refused");
+    match denial {
+        Denial::Unavailable(reason) => refused::log(reason, None),
+        _ => refused::log(text, None),
+    }
     let error = RpcError::new(code::INVALID_REQUEST, text);
     let mut response = refuse(status, None, &error);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        let later = HeaderValue::from(RETRY_AFTER_SECONDS);
+        response.headers_mut().insert(RETRY_AFTER, later);
+    }
     let challenge = metadata::challenge(denial, rules.verifier.as_ref(), door, headers);
     if let Some(challenge) = challenge.and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);

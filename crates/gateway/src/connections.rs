@@ -6,6 +6,7 @@ use crate::front::Front;
 use crate::handed::{self, Part};
 use crate::options::HttpOptions;
 use crate::plain::{Line, Next, Until};
+use crate::refused;
 use axum::serve::Listener;
 use futures::FutureExt as _;
 use hyper::server::conn::http1;
@@ -70,13 +71,14 @@ pub(crate) async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(options.connection_idle);
+    let log = refused::Log::default();
     let room = Arc::new(Semaphore::new(options.connections_max));
     loop {
         let accepted = async {
             let counted = Arc::clone(&room).acquire_owned().await;
             (counted, Listener::accept(&mut listener).await)
         };
-        let (counted, (stream, _)) = tokio::select! {
+        let (counted, (stream, peer)) = tokio::select! {
             accepted = accepted => accepted,
             () = signs.end.cancelled() => break,
         };
@@ -97,9 +99,11 @@ pub(crate) async fn serve(
                 idle: options.connection_idle,
             };
             if signs.stop.is_cancelled() {
-                place.runtime.spawn(served.once(signs.end.clone()));
+                let work = served.once(signs.end.clone());
+                place.runtime.spawn(log.serving(peer, work));
             } else {
                 let work = served.until(signs.stop.clone());
+                let work = log.serving(peer, work);
                 signs.opened.spawn_on(work, &place.runtime);
             }
         }

@@ -9,6 +9,7 @@ use crate::http::{Mount, PROBES};
 use crate::limits::NAME_LOGGED_MAX;
 use crate::mirrors::sole;
 use crate::options::HttpOptions;
+use crate::refused;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -149,7 +150,10 @@ fn log_refusal(headers: &HeaderMap, reason: &str) {
         value.take(NAME_LOGGED_MAX).collect::<String>()
     };
     let (host, origin) = (named(HOST), named(ORIGIN));
-    tracing::warn!(reason, host, origin, "a request was refused");
+    refused::log(
+        &format!("{reason} (`Host: {host}`, `Origin: {origin}`)"),
+        None,
+    );
 }
 
 fn check_caller(

@@ -15,6 +15,7 @@ use crate::limits::SESSION_RETRY_AFTER_SECONDS;
 use crate::mirrors::sole;
 use crate::options::HttpOptions;
 use crate::priming;
+use crate::refused;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -122,7 +123,7 @@ pub(crate) async fn session(
     let Ok(session) = sole(request.headers(), name::SESSION).map(|own| own.map(str::to_owned))
     else {
         let text = format!("more than one `{}` header", name::SESSION);
-        return refused(StatusCode::BAD_REQUEST, text);
+        return refusal(StatusCode::BAD_REQUEST, text);
     };
     let owner = Principal::of(request.extensions());
     let mut revision = Revision::LEGACY;
@@ -130,11 +131,11 @@ pub(crate) async fn session(
         Some(session) => {
             let Some(known) = handshakes.revision(&session, &owner) else {
                 let text = "there is no such session; open one with `initialize`";
-                return refused(StatusCode::NOT_FOUND, text);
+                return refusal(StatusCode::NOT_FOUND, text);
             };
             if !handshakes.can_go_on(&session, &request) {
                 let text = "no stream of this session can be read on from this `Last-Event-ID`";
-                return refused(StatusCode::BAD_REQUEST, text);
+                return refusal(StatusCode::BAD_REQUEST, text);
             }
             revision = known;
             request.extensions_mut().insert(Negotiated(known));
@@ -174,12 +175,13 @@ pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
     version.is_some_and(|version| version.as_bytes() >= Revision::MODERN.as_str().as_bytes())
 }
 
-fn refused(status: StatusCode, text: impl Into<String>) -> Response {
+fn refusal(status: StatusCode, text: impl Into<String>) -> Response {
     refuse(status, None, &RpcError::new(code::INVALID_REQUEST, text))
 }
 
 fn full(max: usize) -> Response {
     let text = format!("there are {max} sessions already; close one or come back later");
+    refused::log("too many sessions", Some(("limits.sessions", max)));
     let error = RpcError::new(code::INTERNAL, text);
     let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, None, &error);
     let later = HeaderValue::from(SESSION_RETRY_AFTER_SECONDS);

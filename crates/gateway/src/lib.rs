@@ -41,6 +41,7 @@ mod plain;
 mod priming;
 mod progress;
 mod raw;
+mod refused;
 mod result_tool;
 mod seal;
 mod server;

@@ -51,6 +51,12 @@ pub(crate) const LINES_AHEAD_MAX: usize = 64;
 /// Limit: tools that are counted apart in the metrics.
 pub(crate) const TOOLS_COUNTED_MAX: usize = 500;
 
+/// Limit: refused callers that are logged one by one in each interval; the others are counted.
+pub(crate) const REFUSALS_LOGGED_MAX: u32 = 100;
+
+/// How long that interval is.
+pub(crate) const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(10);
+
 /// Limit: characters of a name that are logged, where a client made it up.
 pub(crate) const NAME_LOGGED_MAX: usize = 64;
 

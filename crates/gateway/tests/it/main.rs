@@ -22,6 +22,7 @@ mod passing;
 mod provider;
 mod questions;
 mod refusals;
+mod refused;
 mod reload;
 mod repeated;
 mod sessions;

@@ -1,7 +1,7 @@
 //! The tools of all backends merged into one catalog: overrides, then names, then what clients
 //! see. Pure: lists in, catalog out. Names are decided in `conflict`, resources and prompts merged in `offers`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use onecall_mcp::limits::TOOL_NAME_MAX;
@@ -27,6 +27,8 @@ pub struct CatalogOptions {
     pub exclude_all: bool,
     /// Whether tools of a backend without a filter are listed.
     pub default_visibility: Visibility,
+    /// Backends whose tools may be called although their input schemas cannot be used.
+    pub unusable_accepted: BTreeSet<BackendName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,6 +242,7 @@ pub fn merge(lists: &[Listed], options: &CatalogOptions) -> (Catalog, Vec<Notice
                 Some((list.backend.clone(), prefix))
             })
             .collect(),
+        unusable_accepted: options.unusable_accepted.clone(),
     };
     (catalog, notices)
 }

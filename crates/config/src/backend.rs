@@ -20,6 +20,8 @@ pub(crate) struct Reader<'a> {
 
 /// Whether clients share a connection; the last two mean the same.
 pub(crate) const SESSIONS: &[&str] = &["shared", "per_client", "per-client"];
+/// What becomes of a workflow that calls a tool whose input schema cannot be used.
+pub(crate) const UNUSABLE_SCHEMAS: &[&str] = &["refuse", "accept"];
 /// How other programs spell the transports.
 const TRANSPORTS: [&str; 5] = ["stdio", "sse", "http", "streamable-http", "streamable_http"];
 
@@ -102,6 +104,7 @@ impl Reader<'_> {
         let connect_timeout = read_duration(fields, "connect_timeout", diagnostics);
         let in_flight = fields.optional_integer("max_in_flight", 1..=10_000, diagnostics);
         let eager = fields.optional_bool("eager", diagnostics);
+        let unusable = fields.optional_choice("unusable_schemas", UNUSABLE_SCHEMAS, diagnostics);
         check_name(name, diagnostics);
         Backend {
             name: BackendName::from(name.as_str()),
@@ -110,6 +113,7 @@ impl Reader<'_> {
             connect_timeout: connect_timeout.map(|timeout| timeout.value),
             max_in_flight: in_flight.and_then(|count| usize::try_from(count.value).ok()),
             eager: eager.is_some_and(|eager| eager.value),
+            accepts_unusable_schemas: unusable.is_some_and(|stated| stated.value == "accept"),
             session: match session.map(|session| session.value) {
                 Some("per_client" | "per-client") => Session::PerClient,
                 _ => Session::Shared,

@@ -18,6 +18,7 @@ const OWN_BACKEND_KEYS: [&str; 11] = [
     "connect_timeout",
     "max_in_flight",
     "eager",
+    "unusable_schemas",
 ];
 
 /// Keys without which a ToolHive configuration is refused there.

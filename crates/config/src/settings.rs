@@ -329,6 +329,8 @@ pub struct Backend {
     pub max_in_flight: Option<usize>,
     /// Connected at start instead of at the first use.
     pub eager: bool,
+    /// Workflows may call its tools although their input schemas cannot be used.
+    pub accepts_unusable_schemas: bool,
     pub session: Session,
     /// Where the bearer token of each request comes from.
     pub tokens: Option<TokenServer>,
@@ -366,6 +368,7 @@ impl Backend {
             connect_timeout: None,
             max_in_flight: None,
             eager: false,
+            accepts_unusable_schemas: false,
             session: Session::Shared,
             tokens: None,
             health: Health::default(),

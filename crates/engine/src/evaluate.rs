@@ -4,7 +4,7 @@
 use crate::failure::{Code, Failure};
 use crate::limits::Limits;
 use crate::limits::MISFIT_CHARS_MAX;
-use onecall_workflow::coerce::Coercer;
+use onecall_workflow::coerce::{Coercer, Reason};
 use onecall_workflow::evaluate::{self, Collection, Fault, FaultKind};
 use onecall_workflow::expression::{Expression, JqProgram, ValueTemplate};
 use onecall_workflow::output::{self, Absent, Produced};
@@ -83,6 +83,10 @@ impl Evaluator for PlanEvaluator {
 
     fn misfit(&self, tool: &BoundTool, arguments: &Value) -> Option<String> {
         let fault = tool.input.validate(arguments).into_iter().next()?;
+        // What says nothing about the arguments explains nothing.
+        if fault.reason != Reason::Mismatch {
+            return None;
+        }
         let fault: String = fault.to_string().chars().take(MISFIT_CHARS_MAX).collect();
         Some(fault)
     }
@@ -155,6 +159,7 @@ fn failure(what: &str, fault: &Fault) -> Failure {
         FaultKind::Collection => Code::ExpressionCollection,
         FaultKind::Iterations => Code::LimitIterations,
         FaultKind::Output => Code::ExpressionOutput,
+        FaultKind::Patterns => Code::LimitPatterns,
     };
     Failure::new(code, format!("{what}: {}", fault.message))
 }

@@ -89,6 +89,8 @@ codes! {
     DeniedLocked = "denied.locked", Denied, false;
     /// A person declined.
     DeclinedQuestion = "declined.question", Declined, false;
+    /// A person was asked several times, and no answer matched the schema of the question.
+    DeclinedInvalidAnswers = "declined.invalid_answers", Declined, false;
     /// A person declined, the rest was skipped and a required output is missing.
     DeclinedRemaining = "declined.remaining", Declined, false;
     /// A person cancelled the question.
@@ -111,6 +113,8 @@ codes! {
     LimitArguments = "limit.arguments", Limit, false;
     /// A loop has more items than it may.
     LimitIterations = "limit.iterations", Limit, false;
+    /// Checking a value against the patterns of a schema takes too many steps.
+    LimitPatterns = "limit.patterns", Limit, false;
     /// The run has more events than it may.
     LimitEvents = "limit.events", Limit, false;
     /// The run holds more data than it may.

@@ -25,7 +25,8 @@ use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Filter, JournalError, NewRun};
 use onecall_engine::state::State;
 use onecall_mcp::{Arguments, CallAnswer, CallResult, Exact, InputRequired, RpcError, Tool, meta};
-use onecall_workflow::coerce::SchemaFault;
+use onecall_workflow::coerce::{Reason, SchemaFault};
+use onecall_workflow::parameters::Parameters;
 use onecall_workflow::policy::Durability;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -390,8 +391,11 @@ async fn call_workflow(
         Ok(arguments) => arguments.into_owned(),
         Err(fault) => return invalid(&fault),
     };
-    let input = match workflow.parameters.accept(arguments) {
+    let input = match accepted(&workflow.parameters, arguments).await {
         Ok(input) => input,
+        Err(faults) if faults.iter().any(|fault| fault.reason == Reason::Limit) => {
+            return refuse(Code::LimitPatterns, list(&faults));
+        }
         Err(faults) => return invalid(&list(&faults)),
     };
     let Some(ready) = ready else {
@@ -408,6 +412,19 @@ async fn call_workflow(
             | StartRunError::Store(JournalError::OpenRunsFull { .. })),
         ) => refuse(Code::LimitOpenRuns, chain(&error)),
         Err(error) => refuse(Code::InternalStore, chain(&error)),
+    }
+}
+
+/// The parameters of a run. Checking them against patterns that backtrack must not hold up an async thread.
+async fn accepted(parameters: &Parameters, arguments: Value) -> Result<Value, Vec<SchemaFault>> {
+    if !parameters.backtracks() {
+        return parameters.accept(arguments);
+    }
+    let parameters = parameters.clone();
+    let accepting = tokio::task::spawn_blocking(move || parameters.accept(arguments));
+    match accepting.await {
+        Ok(accepted) => accepted,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 

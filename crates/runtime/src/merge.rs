@@ -33,7 +33,10 @@ pub(crate) fn merge(
     onecall_backends::merge(&listed, options)
 }
 
-pub(crate) fn options(aggregation: &settings::Aggregation) -> CatalogOptions {
+pub(crate) fn options(server: &settings::Server) -> CatalogOptions {
+    let aggregation = &server.aggregation;
+    let backends = server.backends.iter();
+    let accepting = backends.filter(|backend| backend.accepts_unusable_schemas);
     let strategy = match &aggregation.strategy {
         settings::Strategy::Prefix { format } => Strategy::Prefix {
             format: format.clone(),
@@ -68,5 +71,6 @@ pub(crate) fn options(aggregation: &settings::Aggregation) -> CatalogOptions {
             settings::Visibility::Allow => Visibility::Allow,
             settings::Visibility::Deny => Visibility::Deny,
         },
+        unusable_accepted: accepting.map(|backend| backend.name.clone()).collect(),
     }
 }

@@ -140,6 +140,7 @@ pub(crate) struct Content {
 impl Content {
     async fn new(backends: Backends, server: settings::Server, journal: &dyn Journal) -> Self {
         let identities = Identities::of(&server.backends, server.home.as_deref());
+        let catalog_options = crate::merge::options(&server);
         Self {
             backends,
             kept: kept::load(journal, &identities).await,
@@ -149,7 +150,7 @@ impl Content {
             lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
             names: server.names,
-            catalog_options: crate::merge::options(&server.aggregation),
+            catalog_options,
             expose: server.expose,
             noticed: Noticed::default(),
         }

@@ -121,7 +121,7 @@ impl SavedTools {
             version: 0,
             lists: self.lists.clone(),
         };
-        let options = merge::options(&server.aggregation);
+        let options = merge::options(server);
         let (catalog, notices) = merge::merge(&names, &lists, &options);
         let notices = notices.iter();
         let odd = notices.map(|notice| notices::diagnostic(notice, server, &lists));

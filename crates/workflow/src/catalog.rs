@@ -6,7 +6,7 @@ use onecall_mcp::{Hints, Tool};
 use onecall_source::suggest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Catalog {
@@ -17,6 +17,9 @@ pub struct Catalog {
     /// What the name of every tool of a backend starts with, where names are made so.
     #[serde(default)]
     pub prefixes: BTreeMap<BackendName, String>,
+    /// Backends whose tools may be called although their input schemas cannot be used.
+    #[serde(default)]
+    pub unusable_accepted: BTreeSet<BackendName>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +94,7 @@ impl Catalog {
             tools: tools.cloned().collect(),
             backends: backends.collect(),
             prefixes: self.prefixes.clone(),
+            unusable_accepted: self.unusable_accepted.clone(),
         }
     }
 

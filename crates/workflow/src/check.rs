@@ -8,6 +8,7 @@ mod derived;
 mod fields;
 pub(crate) mod schema;
 mod tools;
+mod unusable;
 mod unused;
 
 pub(crate) use fields::no_field;
@@ -40,6 +41,7 @@ fn check_calls(workflow: &Workflow, catalog: &Catalog) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     let bound = Bound::new(workflow, catalog);
     tools::check(&bound, catalog, &mut diagnostics);
+    unusable::check(&bound, catalog, &mut diagnostics);
     arguments::check(&bound, &mut diagnostics);
     let reads = reads::of(&workflow.steps, &workflow.output);
     derived::check(&bound, &reads, &mut diagnostics);

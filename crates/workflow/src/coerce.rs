@@ -7,6 +7,7 @@ mod convert;
 mod defaults;
 mod fit;
 mod graph;
+mod patterns;
 mod require;
 mod schema_fault;
 mod sensitive;
@@ -16,7 +17,7 @@ mod validators;
 
 pub(crate) use convert::number_text;
 pub use graph::is_sensitive;
-pub use schema_fault::SchemaFault;
+pub use schema_fault::{Reason, SchemaFault};
 pub use sensitive::{MASK, is_marked, mask};
 
 use crate::limits::schema as limits;
@@ -24,6 +25,7 @@ use analysis::Analysis;
 use fit::Walk;
 use graph::{Graph, NodeId};
 use jsonschema::Draft;
+use patterns::Spent;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::fmt;
@@ -39,11 +41,12 @@ pub struct Coercer {
 struct Shared {
     schema: Value,
     state: OnceLock<State>,
+    backtracks: OnceLock<bool>,
 }
 
 /// What became of a schema.
 struct State {
-    /// `None` accepts everything.
+    /// `None` accepts everything, or nothing if there are faults.
     compiled: Option<Compiled>,
     /// What the schema says of its parts, where that could be read without being able to check values.
     graph: Option<Graph>,
@@ -59,9 +62,12 @@ struct Compiled {
 
 impl Coercer {
     pub fn new(schema: Value) -> Self {
-        let state = OnceLock::new();
         Self {
-            shared: Arc::new(Shared { schema, state }),
+            shared: Arc::new(Shared {
+                schema,
+                state: OnceLock::new(),
+                backtracks: OnceLock::new(),
+            }),
         }
     }
 
@@ -69,7 +75,7 @@ impl Coercer {
         &self.shared.schema
     }
 
-    /// Why the schema cannot be used. A schema with faults accepts everything.
+    /// Why the schema cannot be used. Such a schema accepts nothing and changes nothing.
     pub fn faults(&self) -> &[String] {
         &self.state().faults
     }
@@ -78,22 +84,50 @@ impl Coercer {
     ///
     /// A whole float counts as fitting `integer` only in its integer form.
     pub fn coerce(&self, value: Value) -> Value {
+        let mut value = value;
+        // What cannot be checked stays as far as it was fitted; `validate` refuses it.
+        let _ = patterns::within(|| self.fit(&mut value));
+        value
+    }
+
+    /// Like `coerce`, but fails if checking the value takes too many steps.
+    pub fn try_coerce(&self, mut value: Value) -> Result<Value, SchemaFault> {
+        let fitted = patterns::within(|| self.fit(&mut value));
+        fitted.map_err(|Spent| SchemaFault::over_limit())?;
+        Ok(value)
+    }
+
+    fn fit(&self, value: &mut Value) {
         let Some(compiled) = self.compiled() else {
-            return value;
+            return;
         };
-        match compiled.accepts(&value) {
-            None => value,
-            Some(true) if !convert::has_whole(&value) => value,
-            Some(_) => Walk::new(compiled, &value).fit(&[NodeId::ROOT], value, 0),
+        match compiled.accepts(value) {
+            None => {}
+            Some(true) if !convert::has_whole(value) => {}
+            Some(_) => {
+                let walk = Walk::new(compiled, value);
+                *value = walk.fit(&[NodeId::ROOT], std::mem::take(value), 0);
+            }
         }
     }
 
-    /// Why a value does not fit the schema, at most ten reasons; none when it does.
+    /// Why a value does not match the schema, at most ten reasons; none when it does. Nothing matches a schema that
+    /// cannot be used.
     pub fn validate(&self, value: &Value) -> Vec<SchemaFault> {
-        match self.compiled() {
-            Some(compiled) => schema_fault::explain(compiled, value),
-            None => Vec::new(),
+        if let Some(problem) = self.faults().first() {
+            return vec![SchemaFault::unusable(problem)];
         }
+        let Some(compiled) = self.compiled() else {
+            return Vec::new();
+        };
+        let explained = patterns::within(|| schema_fault::explain(compiled, value));
+        explained.unwrap_or_else(|Spent| vec![SchemaFault::over_limit()])
+    }
+
+    /// Whether checking a value may take long for its size, because a pattern backtracks.
+    pub fn backtracks(&self) -> bool {
+        let shared = &self.shared;
+        *shared.backtracks.get_or_init(|| backtracks(&shared.schema))
     }
 
     /// Whether the property at this path of names is required by the schema it stands in.
@@ -177,6 +211,16 @@ impl State {
             faults,
         }
     }
+}
+
+/// Whether a pattern of a schema has look-around or back-references, so that checking a value may take long.
+pub fn backtracks(schema: &Value) -> bool {
+    patterns::any_backtracks(schema)
+}
+
+/// Does work on one value, whose coercions and validations share one budget.
+pub(crate) fn on_one_budget<T>(work: impl FnOnce() -> T) -> Result<T, SchemaFault> {
+    patterns::within(work).map_err(|Spent| SchemaFault::over_limit())
 }
 
 /// Such a schema is made where there is none, often, and needs no validator.

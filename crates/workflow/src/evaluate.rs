@@ -36,6 +36,8 @@ pub enum FaultKind {
     Iterations,
     /// A value does not fit the declared type of the output.
     Output,
+    /// Checking a value against the patterns of a schema takes too many steps.
+    Patterns,
 }
 
 impl Fault {
@@ -196,7 +198,8 @@ pub fn arguments(
 ) -> Result<Value, Fault> {
     let expanded = expand(template, schema, scope, &mut Vec::new())?;
     let value = expanded.unwrap_or_else(|| Value::Object(Map::new()));
-    Ok(schema.coerce(value))
+    let coerced = schema.try_coerce(value);
+    coerced.map_err(|over_limit| Fault::new(FaultKind::Patterns, over_limit.to_string()))
 }
 
 /// A value with its expressions filled in. What is missing is null at the top and left out below.

@@ -22,11 +22,14 @@ pub struct Bounds {
     pub operations: u64,
 }
 
+/// Operations of one expression, unless configured.
+pub(crate) const OPERATIONS_MAX: u64 = 1_000_000;
+
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             text_bytes: 10 * 1024 * 1024,
-            operations: 1_000_000,
+            operations: OPERATIONS_MAX,
         }
     }
 }
@@ -99,8 +102,14 @@ pub(crate) mod schema {
     pub(crate) const SHOWN_MAX: usize = 80;
     /// Options of an `enum` that a message lists.
     pub(crate) const OPTIONS_SHOWN_MAX: usize = 12;
-    /// Steps a pattern with look-around may take.
-    pub(crate) const PATTERN_STEPS_MAX: usize = 100_000;
+    /// Steps that patterns with look-around may take in one coercion or validation, all tests together. One step is one
+    /// backtrack of the engine for each `PATTERN_LENGTH_UNIT` bytes of the text.
+    pub(crate) const PATTERN_BUDGET: u64 = super::OPERATIONS_MAX;
+    /// What one test may take: the least of these that is enough is charged.
+    pub(crate) const PATTERN_STEPS: [usize; 4] = [100, 1_000, 10_000, 100_000];
+    /// What a test of one name against `patternProperties` may take; that much is charged for each.
+    pub(crate) const PATTERN_NAME_STEPS: usize = 1_000;
+    pub(crate) const PATTERN_LENGTH_UNIT: usize = 64;
     /// Bytes of one compiled pattern.
     pub(crate) const PATTERN_BYTES_MAX: usize = 1 << 20;
     /// Defaults filled into one value.

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::check::schema as schemas;
-use crate::coerce::Coercer;
+use crate::coerce::{Coercer, Reason};
 use crate::evaluate::{self, Fault, FaultKind, Found};
 use crate::expression::{Facet, Program, Root, Target, kind_of};
 use crate::scope::Scope;
@@ -136,7 +136,13 @@ fn fitted(property: &OutputProperty, found: Result<Found<'_>, Fault>) -> Result<
 fn fit_schema(schema: &Value, value: Value) -> Result<Value, Fault> {
     match Coercer::new(schema.clone()).validate(&value).first() {
         None => Ok(value),
-        Some(fault) => Err(Fault::new(FaultKind::Output, fault.to_string())),
+        Some(fault) => {
+            let kind = match fault.reason {
+                Reason::Limit => FaultKind::Patterns,
+                Reason::Mismatch | Reason::Schema => FaultKind::Output,
+            };
+            Err(Fault::new(kind, fault.to_string()))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::coerce::{Coercer, SchemaFault};
+use crate::coerce::{self, Coercer, SchemaFault};
 use serde_json::Value;
 
 /// The parameters a workflow takes.
@@ -29,11 +29,21 @@ impl Parameters {
         &self.coercer
     }
 
+    /// Whether accepting may take long for the size of the input, because a pattern backtracks.
+    pub fn backtracks(&self) -> bool {
+        self.coercer.backtracks()
+    }
+
     /// The parameters of a run, or every reason why they are refused.
     pub fn accept(&self, input: Value) -> Result<Value, Vec<SchemaFault>> {
         if !input.is_object() {
             return Err(vec![SchemaFault::wrong_type("an object", &input)]);
         }
+        let accepted = coerce::on_one_budget(|| self.fitted(input));
+        accepted.unwrap_or_else(|over_limit| Err(vec![over_limit]))
+    }
+
+    fn fitted(&self, input: Value) -> Result<Value, Vec<SchemaFault>> {
         let mut value = self.coercer.coerce(input);
         self.coercer.fill(&mut value);
         // A default is written by hand as well, and what it completes may fit now.

@@ -9,7 +9,7 @@ use crate::step::{Action, Ask, Call, Need, NeedOrigin, Reading, Shape, Step};
 use crate::workflow::{Annotations, Output, Workflow};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 impl Call {
     /// A call without arguments.
@@ -101,6 +101,7 @@ impl Plan {
             tools,
             places: BTreeMap::new(),
             backends: BTreeMap::new(),
+            backtracks: OnceLock::new(),
         }
     }
 }

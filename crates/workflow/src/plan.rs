@@ -2,7 +2,7 @@
 //! coercers travel with the plan, and a run is pinned to the plan's stored form.
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
-use crate::coerce::{Coercer, is_marked};
+use crate::coerce::{Coercer, backtracks, is_marked};
 use crate::derive;
 use crate::name::{BackendName, StepName, ToolName};
 use crate::step::{Action, Step};
@@ -12,7 +12,7 @@ use onecall_source::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -24,6 +24,9 @@ pub struct Plan {
     /// How each backend it calls was reached when it was bound; a run goes on only against the same.
     #[serde(default)]
     pub backends: BTreeMap<BackendName, String>,
+    /// Whether a schema of it has a pattern that backtracks; found out once.
+    #[serde(skip)]
+    pub(crate) backtracks: OnceLock<bool>,
 }
 
 /// A tool as a step will call it.
@@ -105,6 +108,7 @@ pub fn bind(workflow: &Workflow, catalog: &Catalog) -> Result<Plan, Vec<Unbound>
         tools,
         places: BTreeMap::new(),
         backends: BTreeMap::new(),
+        backtracks: OnceLock::new(),
     })
 }
 
@@ -125,11 +129,29 @@ impl Plan {
 
     /// Whether a schema of its parameters, tools or questions marks values that must not be shown.
     pub fn is_sensitive(&self) -> bool {
+        self.schemas().any(is_marked)
+    }
+
+    /// Whether evaluating it may take long for the size of its values, because a pattern of a schema backtracks.
+    pub fn backtracks(&self) -> bool {
+        let of_output = || {
+            self.workflow
+                .output
+                .schemas()
+                .into_iter()
+                .map(|(_, schema)| schema)
+        };
+        *self
+            .backtracks
+            .get_or_init(|| self.schemas().chain(of_output()).any(backtracks))
+    }
+
+    /// The schemas of its parameters, tools and questions.
+    fn schemas(&self) -> impl Iterator<Item = &Value> {
         let tools = self.tools.iter().flatten();
         let tools = tools.flat_map(|tool| [Some(tool.input.schema()), tool.output_schema.as_ref()]);
         let asked = self.workflow.steps.iter().filter_map(asked);
-        let mut schemas = tools.flatten().chain(asked).chain([&self.workflow.inputs]);
-        schemas.any(is_marked)
+        tools.flatten().chain(asked).chain([&self.workflow.inputs])
     }
 
     pub fn tool(&self, index: usize) -> Option<&Arc<BoundTool>> {

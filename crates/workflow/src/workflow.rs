@@ -136,6 +136,24 @@ pub enum OutputKind {
     Any,
 }
 
+impl Output {
+    /// The schemas of its properties, at every depth, with their properties.
+    pub(crate) fn schemas(&self) -> Vec<(&OutputProperty, &Value)> {
+        let mut found = Vec::new();
+        let mut open: Vec<&OutputProperty> = match self {
+            Self::Properties(block) => block.properties.iter().collect(),
+            Self::LastCompleted | Self::LastInOrder | Self::Value(_) => Vec::new(),
+        };
+        while let Some(property) = open.pop() {
+            found.extend(property.schema.as_ref().map(|schema| (property, schema)));
+            if let OutputSource::Properties(below) = &property.source {
+                open.extend(below);
+            }
+        }
+        found
+    }
+}
+
 impl OutputKind {
     pub fn as_str(self) -> &'static str {
         match self {

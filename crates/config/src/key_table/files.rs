@@ -152,6 +152,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("connect_timeout", Duration),
             acts("max_in_flight", Whole(1, 10_000)),
             acts("eager", Flag),
+            acts("unusable_schemas", Choice(crate::backend::UNUSABLE_SCHEMAS)),
         ],
     ),
     plain(

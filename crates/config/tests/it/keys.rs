@@ -41,7 +41,7 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         for backend in &server.backends {
             let _ = write!(
                 text,
-                "{}{:?}{:?}{:?}{:?}{:?}{}{:?}{:?}",
+                "{}{:?}{:?}{:?}{:?}{:?}{}{}{:?}{:?}",
                 backend.name,
                 sent(&backend.transport),
                 backend.timeout,
@@ -49,6 +49,7 @@ fn seen(outcome: &Outcome, file: &str) -> String {
                 backend.max_in_flight,
                 backend.session,
                 backend.eager,
+                backend.accepts_unusable_schemas,
                 backend.tokens.as_ref().map(granted),
                 backend.health
             );

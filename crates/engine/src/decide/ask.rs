@@ -158,6 +158,8 @@ impl Decider<'_> {
     }
 
     fn refused(&mut self, step: u32, round: u32, ask: &Ask, action: AnswerAction) {
+        // The answer below starts the count again.
+        let were_invalid = self.state.step(step).answers_refused > ANSWERS_REFUSED_MAX;
         let answer = Answer {
             action,
             content: None,
@@ -170,6 +172,11 @@ impl Decider<'_> {
             sent: None,
         });
         let (policy, code, words) = match action {
+            AnswerAction::Cancel if were_invalid => (
+                ask.on_cancel,
+                Code::DeclinedInvalidAnswers,
+                "got no valid answer: too many answers did not match its schema",
+            ),
             AnswerAction::Decline => (ask.on_decline, Code::DeclinedQuestion, "was declined"),
             AnswerAction::Timeout => (
                 ask.on_cancel,

@@ -8,6 +8,7 @@ use crate::identity::Timestamp;
 use crate::limits::EVALUATION_BYTES_MAX;
 use crate::state::State;
 use crate::weight::is_heavier;
+use onecall_workflow::coerce;
 use onecall_workflow::policy::Then;
 use onecall_workflow::step::Action;
 use serde_json::Value;
@@ -36,8 +37,12 @@ pub(super) async fn decided(
     inputs: Vec<Input>,
     evaluator: &Arc<dyn Evaluator>,
 ) -> Option<Vec<Event>> {
-    let is_large = state.largest_bytes > EVALUATION_BYTES_MAX || inputs.iter().any(is_large);
-    let events = if is_large {
+    let takes_long = state.largest_bytes > EVALUATION_BYTES_MAX
+        || state.plan.backtracks()
+        || inputs
+            .iter()
+            .any(|input| is_large(input) || backtracks(state, input));
+    let events = if takes_long {
         decided_elsewhere(state, at, inputs, Arc::clone(evaluator)).await
     } else {
         catch(state, at, inputs, &**evaluator)
@@ -79,6 +84,16 @@ fn catch(
         events
     });
     catch_unwind(all).ok()
+}
+
+/// Whether the question that an input answers has a schema with a pattern that backtracks. A tool writes its own.
+fn backtracks(state: &State, input: &Input) -> bool {
+    let is_answer = matches!(input, Input::Answer { .. });
+    let mut schemas = state
+        .questions
+        .values()
+        .filter_map(|question| question.schema.as_deref());
+    is_answer && schemas.any(coerce::backtracks)
 }
 
 fn is_large(input: &Input) -> bool {

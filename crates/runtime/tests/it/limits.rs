@@ -66,3 +66,32 @@ async fn text_bytes() {
 async fn operations() {
     assert_eq!(ended_under("operations: 300").await, "expression.limit");
 }
+
+#[tokio::test]
+async fn patterns() {
+    let config = r#"
+name: test
+compositeTools:
+- name: tag
+  description: Takes tags.
+  parameters: { type: object, properties: { tags: { type: array, items: { type: string, pattern: "^(?:(?!x)a+)+b$" } } } }
+  steps: [{ id: a, type: elicitation, message: "?" }]
+"#;
+    let runtime = start(config).await;
+    let hard = vec![format!("{}c", "a".repeat(26)); 2_000];
+    let call = runtime.call(Request::new("tag", json!({ "tags": hard })));
+    // The only thread of this test goes on meanwhile.
+    let ticks = async {
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let (reply, ()) = tokio::join!(call, ticks);
+    let Reply::Result(refused) = reply else {
+        panic!("{reply:?}");
+    };
+    let error = &refused["_meta"]["dev.onecall/error"];
+    assert_eq!(error["code"], "limit.patterns");
+    assert_eq!(error["category"], "limit");
+    runtime.shutdown(Duration::ZERO).await;
+}

@@ -39,6 +39,7 @@ super::codes! {
     RETRY_ON = "WF043", "unknown failure", "A step is to be retried on a kind of failure that does not exist.";
     NOT_PORTABLE = "WF044", "works here only", "The file works here, and would not work in the system its dialect comes from.";
     INPUT_DEFAULT = "WF045", "default of a parameter does not fit", "The default of a parameter is none that the parameter takes.";
+    UNUSABLE_SCHEMA = "WF046", "schema cannot be used", "A schema of the file is valid, and no value can be checked against it.";
 
     // `WF1xx`: the graph of steps.
     UNKNOWN_STEP = "WF101", "unknown step", "A step is named that the workflow does not have.";
@@ -77,6 +78,7 @@ super::codes! {
     TOOL_CHANGED = "WF310", "tool is not as it was locked", "A step calls a tool that has changed since the lock file was written, or is not in it.";
     LOCK_UNREADABLE = "WF311", "lock file cannot be read", "The lock file beside the files is not one that this version can read.";
     NAMES_UNSETTLED = "WF312", "tools are not named as configured", "The tools of the backends do not fit what the configuration says of their names.";
+    UNUSABLE_TOOL_SCHEMA = "WF315", "schema of a tool cannot be used", "A step calls a tool with an input schema against which no arguments can be checked.";
 
     // `WF4xx`: questions to people, and output.
     OUTPUT_SHAPE = "WF401", "output property without one source", "An output property needs either a value or properties.";

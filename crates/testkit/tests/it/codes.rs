@@ -51,6 +51,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "impatient_clients_get_a_handle_and_the_run_goes_on",
     ),
     (
+        "limit.patterns",
+        "crates/runtime/tests/it/limits.rs",
+        "patterns",
+    ),
+    (
         "pending.input",
         "crates/gateway/tests/it/questions.rs",
         "a_handle_leads_to_the_page_and_to_the_result",

@@ -86,6 +86,9 @@ impl Walk<'_> {
             }
         }
         let coercer = Coercer::new(Value::Object(schema));
+        if !coercer.faults().is_empty() {
+            return None;
+        }
         let mut value = coercer.coerce(default.clone());
         coercer.fill(&mut value);
         let faults = coercer.validate(&coercer.coerce(value));

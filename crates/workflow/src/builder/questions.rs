@@ -20,16 +20,11 @@ pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
             diagnostics.push(not_retried(step));
         }
         let Some(schema) = &ask.schema else { continue };
-        let faults = schemas::faults(schema);
-        if !faults.is_empty() {
-            let what = format!("the schema of step `{}`", step.name);
-            let faults = faults.iter();
-            diagnostics
-                .extend(faults.map(|fault| schemas::invalid_schema(&what, &step.place, fault)));
-            continue;
+        let what = format!("the schema of step `{}`", step.name);
+        if schemas::check_schema(&what, schema, &step.place, diagnostics) {
+            let key = builder.rules.words.response;
+            check_schema(step, ask, schema, key, diagnostics);
         }
-        let key = builder.rules.words.response;
-        check_schema(step, ask, schema, key, diagnostics);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The default of a step against the shape its tool returns. Defaults are not type-checked, only doubted.
 
 use super::Bound;
-use crate::coerce::Coercer;
+use crate::coerce::{Coercer, Reason};
 use crate::step::{Action, Step};
 use onecall_source::{Diagnostic, Diagnostics, codes};
 use serde_json::Value;
@@ -18,6 +18,7 @@ pub(super) fn check(bound: &Bound<'_>, diagnostics: &mut Diagnostics) {
             }
             let faults = Coercer::new(schema).validate(default);
             if let Some(fault) = faults.first()
+                && fault.reason == Reason::Mismatch
                 && !is_null_at(default, &fault.path)
             {
                 diagnostics.push(unfit(step, &fault.to_string()));

@@ -3,6 +3,7 @@
 
 use super::graph::{Graph, Kinds, NodeId};
 use super::limits;
+use super::patterns;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -14,6 +15,8 @@ pub(super) struct Analysis {
     heads: Vec<bool>,
     /// The schema unfolds to so little that checks need not be measured.
     light: bool,
+    /// Patterns of `patternProperties` that backtrack.
+    pub(super) name_patterns: usize,
 }
 
 impl Analysis {
@@ -25,6 +28,7 @@ impl Analysis {
             kinds,
             heads: heads(graph),
             light: unfold(graph, NodeId::ROOT, &mut left),
+            name_patterns: name_patterns(graph),
         })
     }
 
@@ -59,6 +63,13 @@ impl Analysis {
         };
         meter.visit(node, value, 0).is_some()
     }
+}
+
+fn name_patterns(graph: &Graph) -> usize {
+    let patterns = graph.nodes.iter().flat_map(|node| &node.patterns);
+    patterns
+        .filter(|(pattern, _)| patterns::backtracks(pattern))
+        .count()
 }
 
 /// Values in a value, itself included.

@@ -6,6 +6,7 @@ use super::analysis;
 use super::convert;
 use super::graph::{Kinds, NodeId};
 use super::limits;
+use super::patterns;
 use serde_json::Value;
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
@@ -42,6 +43,9 @@ impl<'a> Walk<'a> {
         for id in tops {
             let cost = compiled.analysis.measure(&compiled.graph, *id, value)?;
             self.left.set(self.left.get().checked_sub(cost)?);
+            if !compiled.may_test_names(value) {
+                return None;
+            }
             let valid = if *id == NodeId::ROOT {
                 compiled.validators.root().is_valid(value)
             } else {
@@ -175,7 +179,15 @@ impl Compiled {
         if !self.analysis.is_light() {
             self.analysis.measure(&self.graph, NodeId::ROOT, value)?;
         }
+        if !self.may_test_names(value) {
+            return None;
+        }
         Some(self.validators.root().is_valid(value))
+    }
+
+    /// Charges the tests of names that one check of a value takes.
+    pub(super) fn may_test_names(&self, value: &Value) -> bool {
+        patterns::charge_names(self.analysis.name_patterns, value)
     }
 
     /// Everything that certainly applies to a value of a kind. A branch that alone admits the kind does.

@@ -25,9 +25,45 @@ pub struct SchemaFault {
     pub wanted: Option<String>,
     /// What stands there, shortened.
     pub got: String,
+    /// What is wrong, if it is not the value.
+    pub reason: Reason,
+}
+
+/// Why a value is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It does not match the schema.
+    Mismatch,
+    /// Telling whether it matches takes more steps than a value may take.
+    Limit,
+    /// The schema itself cannot be used.
+    Schema,
 }
 
 impl SchemaFault {
+    pub(crate) fn over_limit() -> Self {
+        let message = "checking the value against the patterns of its schema takes too many steps";
+        Self::of_whole(message.to_owned(), Reason::Limit)
+    }
+
+    /// Nothing matches a schema that cannot be used.
+    pub(crate) fn unusable(problem: &str) -> Self {
+        Self::of_whole(
+            format!("its schema cannot be used: {problem}"),
+            Reason::Schema,
+        )
+    }
+
+    fn of_whole(message: String, reason: Reason) -> Self {
+        Self {
+            path: String::new(),
+            message,
+            wanted: None,
+            got: String::new(),
+            reason,
+        }
+    }
+
     pub(crate) fn wrong_type(wanted: &str, value: &Value) -> Self {
         let got = shown(value);
         Self {
@@ -35,6 +71,7 @@ impl SchemaFault {
             message: format!("the arguments must be {wanted}, not {got}"),
             wanted: Some(wanted.to_owned()),
             got,
+            reason: Reason::Mismatch,
         }
     }
 }
@@ -74,6 +111,7 @@ impl<'a> Telling<'a> {
         let refusing = tops.iter().find(refuses).copied();
         if let Some(id) = refusing
             && Analysis::may_explain(&compiled.graph, id, value)
+            && compiled.may_test_names(value)
         {
             if id == NodeId::ROOT {
                 self.errors(compiled.validators.root().iter_errors(value), path);
@@ -202,6 +240,7 @@ impl<'a> Telling<'a> {
             path,
             wanted: wanted.map(str::to_owned),
             got,
+            reason: Reason::Mismatch,
         };
         if self.faults.len() < limits::FAULTS_MAX && !self.faults.contains(&fault) {
             self.faults.push(fault);

@@ -3,7 +3,8 @@
 
 use super::graph::{Graph, NodeId};
 use super::limits;
-use jsonschema::{Draft, PatternOptions, Registry, ValidationOptions, Validator};
+use super::patterns;
+use jsonschema::{Draft, Registry, ValidationOptions, Validator};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,15 +76,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn options<'a>(draft: Draft) -> ValidationOptions<'a> {
-    let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(limits::PATTERN_STEPS_MAX)
-        .size_limit(limits::PATTERN_BYTES_MAX);
     jsonschema::options()
         .with_draft(draft)
         .offline()
         // The current draft takes `format` as a note; older ones would refuse what it lets pass.
         .should_validate_formats(false)
-        .with_pattern_options(patterns)
+        // For `patternProperties`; `pattern` is a keyword of ours.
+        .with_pattern_options(patterns::backtracking(limits::PATTERN_NAME_STEPS))
+        .with_keyword("pattern", patterns::factory(draft))
 }
 
 fn percent_encoded(pointer: &str) -> String {

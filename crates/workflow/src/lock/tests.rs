@@ -19,6 +19,7 @@ fn catalog(tool: Value) -> Catalog {
         }],
         backends: BTreeMap::from([(backend, Knowledge::Live)]),
         prefixes: BTreeMap::new(),
+        unusable_accepted: BTreeSet::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Schemas and values made to hang, overflow or mislead: each must come back, quickly and unharmed.
 
-use crate::coerce::Coercer;
+use crate::coerce::{Coercer, Reason};
 use serde_json::{Map, Value, json};
 
 /// Runs everything that reads a schema, on the small stack of a worker thread.
@@ -38,7 +38,7 @@ fn nested(depth: usize, end: Value) -> Value {
 }
 
 #[test]
-fn invalid_schemas_accept_everything() {
+fn invalid_schemas_accept_and_change_nothing() {
     for schema in [
         json!({"type": "nonsense"}),
         json!({"properties": 5}),
@@ -58,7 +58,9 @@ fn invalid_schemas_accept_everything() {
         let (coercer, value) = exercise(schema.clone(), json!("5"));
         assert_eq!(value, json!("5"), "{schema}");
         assert!(!coercer.faults().is_empty(), "{schema}");
-        assert_eq!(coercer.validate(&json!({"any": "thing"})), [], "{schema}");
+        let refused = coercer.validate(&json!({"any": "thing"}));
+        assert_eq!(refused.len(), 1, "{schema}");
+        assert_eq!(refused[0].reason, Reason::Schema, "{schema}");
     }
 }
 
@@ -197,4 +199,74 @@ fn a_default_that_holds_itself_is_made_once() {
     let mut value = json!({});
     coercer.fill(&mut value);
     assert_eq!(value, json!({"left": {"right": {}}, "right": {"left": {}}}));
+}
+
+/// Takes a number of steps that doubles with every letter.
+const EXPONENTIAL: &str = "^(?:(?!x)a+)+b$";
+
+fn reasons(schema: Value, value: &Value) -> Vec<Reason> {
+    let faults = Coercer::new(schema).validate(value);
+    faults.iter().map(|fault| fault.reason).collect()
+}
+
+#[test]
+fn patterns_that_backtrack_share_a_budget_in_one_value() {
+    let schema = json!({"type": "array", "items": {"type": "string", "pattern": EXPONENTIAL}});
+    let hard = format!("{}c", "a".repeat(26));
+    // One test too many steps, or many tests that are too many together.
+    for count in [1, 2_000] {
+        let value = json!(vec![hard.clone(); count]);
+        let (coercer, _) = exercise(schema.clone(), value.clone());
+        assert_eq!(reasons(schema.clone(), &value), [Reason::Limit], "{count}");
+        let refused = coercer.try_coerce(value).unwrap_err();
+        assert_eq!(refused.reason, Reason::Limit);
+        // The next value has a budget of its own.
+        assert_eq!(reasons(schema.clone(), &json!(["c"])), [Reason::Mismatch]);
+    }
+}
+
+#[test]
+fn a_long_text_is_not_read_again_and_again() {
+    let schema = json!({"type": "string", "pattern": "(?=.*b)(?=.*c)d"});
+    let text = Value::from("ab".repeat(29_000));
+    assert_eq!(reasons(schema, &text), [Reason::Limit]);
+}
+
+#[test]
+fn names_that_are_tested_against_patterns_that_backtrack_are_charged() {
+    let schema = json!({"type": "object", "patternProperties": {EXPONENTIAL: {"type": "integer"}}});
+    let few: Map<String, Value> = (0..20).map(|at| (format!("c{at}"), json!(1))).collect();
+    assert_eq!(reasons(schema.clone(), &few.into()), []);
+    let name = |at| format!("{}{at}", "a".repeat(26));
+    let many: Map<String, Value> = (0..2_000).map(|at| (name(at), json!(1))).collect();
+    assert_eq!(reasons(schema, &many.into()), [Reason::Limit]);
+}
+
+#[test]
+fn usual_patterns_with_look_around_are_far_below_the_budget() {
+    let password = r"^(?=.*[A-Z])(?=.*\d)[A-Za-z\d]{8,}$";
+    let schema = json!({"type": "array", "items": {"type": "string", "pattern": password}});
+    let value = json!(vec!["Passw0rdPassw0rd"; 1_000]);
+    assert_eq!(reasons(schema.clone(), &value), []);
+    assert_eq!(reasons(schema, &json!(["password"])), [Reason::Mismatch]);
+    let no_script = json!({"type": "string", "pattern": r"^(?!.*<script>)[\s\S]*$"});
+    let text = Value::from("some words ".repeat(2_000));
+    assert_eq!(reasons(no_script, &text), []);
+}
+
+#[test]
+fn patterns_that_do_not_backtrack_cost_nothing() {
+    let schema = json!({"type": "array", "items": {"type": "string", "pattern": "^(a+)+$"}});
+    let hard = format!("{}c", "a".repeat(2_000));
+    let coercer = Coercer::new(schema);
+    assert!(!coercer.backtracks());
+    assert!(Coercer::new(json!({"pattern": EXPONENTIAL})).backtracks());
+    let faults = coercer.validate(&json!(vec![hard; 1_000]));
+    assert!(faults.iter().all(|fault| fault.reason == Reason::Mismatch));
+    assert!(
+        faults[0]
+            .message
+            .contains("must match the pattern `^(a+)+$`"),
+        "{faults:?}"
+    );
 }

@@ -3,7 +3,7 @@
 use crate::backend::{self, Reader};
 use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
 use crate::reach::{self, Reach};
-use crate::settings::{Access, Backend, Compositions, Expose, Limits, Questions};
+use crate::settings::{Access, Backend, Compositions, Expose, Limits, Links, Questions};
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -89,6 +89,9 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     read
 }
 
+/// Whether results of tools have links to answer pages.
+pub(crate) const LINKS: &[&str] = &["shown", "hidden"];
+
 /// Workflows of workflow files take the prefix.
 fn read_names(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
     let prefix = fields.optional_string("prefix", diagnostics);
@@ -152,12 +155,18 @@ fn read_limits(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Limits 
     limits
 }
 
+/// How people are asked.
 fn read_questions(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Questions {
     let timeout = read_duration(&mut fields, "timeout", diagnostics).map(|stated| stated.value);
+    let links = fields.optional_choice("links", LINKS, diagnostics);
     fields.finish(diagnostics);
     Questions {
         // Zero means the default, as everywhere.
         timeout: timeout.filter(|timeout| !timeout.is_zero()),
+        links: links.map(|links| match links.value {
+            "hidden" => Links::Hidden,
+            _ => Links::Shown,
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use onecall_dialects::toolhive::portability as of_tool;
 use onecall_source::{Diagnostic, Diagnostics, Node, SourceMap, codes};
 
 /// Keys of a backend that only we have.
-const OWN_BACKEND_KEYS: [&str; 11] = [
+const OWN_BACKEND_KEYS: &[&str] = &[
     "command",
     "args",
     "env",

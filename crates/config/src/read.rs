@@ -473,6 +473,7 @@ impl Merged {
             store: self.store.map(|(path, _)| path),
             durability: self.durability,
             limits: self.limits,
+            questions: self.questions,
             reach: self.reach,
             tests: self.tests,
             ..Settings::default()

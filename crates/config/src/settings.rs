@@ -23,6 +23,7 @@ pub struct Settings {
     /// Holds for every workflow that states none.
     pub durability: Option<Durability>,
     pub limits: Limits,
+    pub questions: Questions,
     /// How clients reach the servers.
     pub reach: Reach,
     /// Definitions that no server publishes: they can be checked and shown, not called.
@@ -35,6 +36,13 @@ pub struct Settings {
     pub unpublished_drafts: Vec<Draft>,
     /// A file that may give backends could not be parsed to its end, so not all of them are known.
     pub lacks_backends: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    Shown,
+    /// Only `onecall runs list --waiting` prints them.
+    Hidden,
 }
 
 impl Settings {
@@ -137,11 +145,13 @@ impl Limits {
     }
 }
 
-/// What holds for questions to people.
+/// How people are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Questions {
     /// How long a question can be answered if its workflow sets no timeout.
     pub timeout: Option<Duration>,
+    /// Whether results of tools have links to answer pages.
+    pub links: Option<Links>,
 }
 
 impl Questions {
@@ -149,6 +159,7 @@ impl Questions {
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             timeout: self.timeout.or(other.timeout),
+            links: self.links.or(other.links),
         }
     }
 }

@@ -7,9 +7,8 @@ use crate::limits::{HELD_TOLD_MAX, TASK_AFTER};
 use crate::logging::Log;
 use crate::progress::Progress;
 use crate::result_tool;
-use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
-use crate::{ask, call, large, tasks};
+use crate::{ask, call, large, links, tasks};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
@@ -302,17 +301,21 @@ pub(crate) fn how_to_answer(
 ) -> String {
     let (step, message) = (&question.step, question.text());
     let mut text = format!(" Step `{step}` asks: {message}");
+    if shared.hides_links {
+        text.push_str(
+            " A person answers it where the server runs: `onecall runs list --waiting` says how.",
+        );
+        return text;
+    }
     let link = shared.base().map(|base| {
-        let link = AnswerLink {
-            run: run.as_str().to_owned(),
-            step: step.clone(),
-            round: question.round,
-            principal: caller.principal.name().map(str::to_owned),
+        let question = links::Question {
+            run,
+            asked: question,
+            principal: caller.principal.name(),
             client: caller.client_name.clone(),
-            expires: seal::expiry_of(question, shared.runtime.question_timeout()),
+            timeout: shared.runtime.question_timeout(),
         };
-        let token = shared.sealer.seal(Purpose::AnswerLink, &link);
-        format!("at {base}/answer/{token}")
+        format!("at {}", links::to_answer(&shared.sealer, &base, question))
     });
     let flag = shared.store_flag.as_ref();
     let fields = sample(question.schema.as_deref());

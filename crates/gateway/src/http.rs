@@ -9,7 +9,7 @@ use crate::handshake::{self, Handshakes};
 use crate::limits::{CLOSING, HIDING_BYTES};
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, connections, metrics, observe};
+use crate::{answer_page, connections, links, metrics, observe};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any_service, get};
@@ -103,6 +103,7 @@ async fn serve(
         let handshakes = Arc::new(Handshakes::new(&options));
         let setup = Setup {
             base: Some(format!("{}{path}", options.base_url(address))),
+            store_flag: store_flag(&options, address),
             access: access.clone(),
             handshakes: Some(Arc::clone(&handshakes)),
             ..setup(&options, &stop)
@@ -128,6 +129,7 @@ async fn serve(
             "" => router.merge(own),
             path => router.nest(path, own),
         };
+        links::publish(&shared).await;
         changes.spawn(shared.sessions.clone().follow(runtime, stop.clone()));
         faces.push(shared);
     }
@@ -171,13 +173,25 @@ fn setup<'a>(options: &'a HttpOptions, stop: &CancellationToken) -> Setup<'a> {
         patience: options.patience,
         grace: options.grace,
         shown_bytes_max: options.shown_bytes_max,
-        store_flag: options.store_flag.clone(),
+        store_flag: None,
+        hides_links: options.hides_links,
         base: None,
         is_base_stated: options.public_url.is_some(),
         access: None,
         handshakes: None,
         stop: stop.clone(),
     }
+}
+
+/// What callers are told of the store. Only a caller on this machine can use its path, so others never see it.
+fn store_flag(options: &HttpOptions, address: SocketAddr) -> Option<String> {
+    let is_local = address.ip().is_loopback() && options.public_url.is_none();
+    let flag = options.store_flag.clone()?;
+    Some(if is_local || flag.is_empty() {
+        flag
+    } else {
+        " --store STORE".to_owned()
+    })
 }
 
 /// `is_guarded`: every caller is asked who it is.

@@ -27,6 +27,7 @@ mod interrupt;
 mod known;
 mod large;
 mod limits;
+mod links;
 mod listen;
 mod logging;
 mod metrics;
@@ -56,6 +57,7 @@ mod unread;
 
 pub use auth::Access;
 pub use http::{Leaving, Mount, RESERVED_PATHS, serve_http};
+pub use links::link_to_answer;
 pub use options::{
     AccessError, AccessOptions, BearerToken, HttpOptions, OidcOptions, ServeError, StdioOptions,
 };

@@ -33,6 +33,8 @@ pub struct HttpOptions {
     pub shown_bytes_max: usize,
     /// What `onecall runs answer` must be told besides to find the runs; `None` where no other process finds them.
     pub store_flag: Option<String>,
+    /// Results of tools have no links to answer pages; `link_to_answer` gives them to whoever has the store.
+    pub hides_links: bool,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,
     /// How many requests may be worked on at once.
@@ -65,6 +67,7 @@ impl HttpOptions {
             patience: PATIENCE,
             shown_bytes_max: SHOWN_BYTES_MAX,
             store_flag: Some(String::new()),
+            hides_links: false,
             body_bytes_max: BODY_BYTES_MAX,
             requests_max: REQUESTS_MAX,
             connections_max: CONNECTIONS_MAX,

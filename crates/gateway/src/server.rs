@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) shown_bytes_max: usize,
     /// What `onecall runs` must be told to find the runs.
     pub(crate) store_flag: Option<String>,
+    /// Results of tools have no links to answer pages.
+    pub(crate) hides_links: bool,
     /// Where the answer page is served, if it is.
     base: Option<String>,
     /// The files or flags say where that is.
@@ -100,6 +102,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) grace: Duration,
     pub(crate) shown_bytes_max: usize,
     pub(crate) store_flag: Option<String>,
+    pub(crate) hides_links: bool,
     pub(crate) base: Option<String>,
     pub(crate) is_base_stated: bool,
     pub(crate) access: Option<Access>,
@@ -123,6 +126,7 @@ impl Shared {
             grace: setup.grace,
             shown_bytes_max: setup.shown_bytes_max,
             store_flag: setup.store_flag,
+            hides_links: setup.hides_links,
             base: setup.base,
             is_base_stated: setup.is_base_stated,
             access: setup.access,

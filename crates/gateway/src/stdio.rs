@@ -59,6 +59,7 @@ pub async fn serve_lines(
         grace: GRACE,
         shown_bytes_max: options.shown_bytes_max,
         store_flag: options.store_flag.clone(),
+        hides_links: false,
         base: None,
         is_base_stated: false,
         access: None,

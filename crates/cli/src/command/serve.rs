@@ -9,7 +9,7 @@ use crate::wire::Loaded;
 use crate::{access, demo_files, needs, print, reload, signals, wire, withheld};
 use anyhow::{anyhow, bail};
 use onecall_backends::BackendState;
-use onecall_config::settings::{Server, Settings};
+use onecall_config::settings::{Links, Server, Settings};
 use onecall_engine::journal::Phase;
 use onecall_gateway::{
     Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
@@ -164,6 +164,13 @@ impl Serving<'_> {
         options.allow_anonymous = args.allow_anonymous;
         options.threads = threads.handles();
         wire::limit(&mut options, settings);
+        options.hides_links = settings.questions.links == Some(Links::Hidden);
+        if options.hides_links && args.store.ephemeral {
+            print::err(
+                "warning: `questions.links` is `hidden` and the store is in memory, so only clients that can be asked \
+                 can answer questions; leave out `--ephemeral`, or set `links: shown`",
+            );
+        }
         options.store_flag = wire::store_flag(&args.store, settings);
         wire::reach(&mut options, settings, args);
         let (told, place) = (mounts.to_vec(), options.clone());

@@ -198,3 +198,29 @@ fn a_tool_is_called_at_once_though_its_backend_is_still_starting() {
         "{answer}"
     );
 }
+
+#[test]
+fn hidden_links_are_in_no_result_and_listed_by_whoever_has_the_store() {
+    let home = tempfile::tempdir().unwrap();
+    let go = "        tool: demo_add
+        arguments: { a: \"{{ .steps.approve.output.content.count }}\", b: 1 }
+";
+    let file = composite(home.path(), &asking(("count", "integer"), go));
+    let settings = home.path().join("onecall.yaml");
+    std::fs::write(&settings, "backends: {}\nquestions: { links: hidden }\n").unwrap();
+    let (_running, url) = serve(home.path(), &[&file, settings.to_str().unwrap()]);
+    let ran = run(home.path(), &["call", &url, "ship"]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(!ran.err.contains("/answer/"), "{}", ran.err);
+    let listed = run(home.path(), &["runs", "list", "--waiting"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let base = url.strip_suffix("/mcp").unwrap();
+    for part in [
+        "step approve asks: Ship it?",
+        &format!("    {base}/answer/"),
+        "    onecall runs answer r",
+        "approve count:=",
+    ] {
+        assert!(listed.out.contains(part), "{part} is not in {}", listed.out);
+    }
+}

@@ -99,7 +99,13 @@ pub(super) const PARTS: &[Part] = &[
             acts("ephemeral_bytes", Whole(1, i64::MAX)),
         ],
     ),
-    plain("questions", &[acts("timeout", Duration)]),
+    plain(
+        "questions",
+        &[
+            acts("timeout", Duration),
+            acts("links", Choice(crate::onecall::LINKS)),
+        ],
+    ),
     Part {
         name: "backend of onecall.yaml",
         includes: &["any backend"],

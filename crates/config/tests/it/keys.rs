@@ -19,6 +19,7 @@ fn seen(outcome: &Outcome, file: &str) -> String {
     };
     let _ = write!(text, "{:?}{:?}", settings.store, settings.durability);
     let _ = write!(text, "{:?}{:?}", settings.limits, settings.reach);
+    let _ = write!(text, "{:?}", settings.questions);
     for workflow in &settings.compositions {
         text.push_str(&onecall_workflow::print::print(workflow));
     }

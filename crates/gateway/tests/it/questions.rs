@@ -536,3 +536,68 @@ async fn handles_are_counted_apart_and_tools_by_name() {
     }
     world.end().await;
 }
+
+/// What a client that cannot be asked is told of a question.
+async fn handle(adjust: impl FnOnce(&mut onecall_gateway::HttpOptions)) -> String {
+    let world = World::start_with(adjust).await;
+    let mut client = Http::new(world.address);
+    let pending = client
+        .modern_result("tools/call", json!({ "name": "approve" }))
+        .await;
+    assert_eq!(
+        pending["_meta"]["dev.onecall/error"]["code"],
+        "pending.input"
+    );
+    world.end().await;
+    pending.to_string()
+}
+
+#[tokio::test]
+async fn hidden_links_are_in_no_result_and_whoever_has_the_store_gets_them() {
+    let shown = handle(|_| {}).await;
+    assert!(shown.contains("/answer/"), "{shown}");
+    let hidden = handle(|options| options.hides_links = true).await;
+    assert!(
+        !hidden.contains("/answer/") && !hidden.contains("runs answer"),
+        "{hidden}"
+    );
+    assert!(hidden.contains("onecall runs list --waiting"), "{hidden}");
+
+    let world = World::start_with(|options| options.hides_links = true).await;
+    let mut client = Http::new(world.address);
+    client
+        .modern_result("tools/call", json!({ "name": "approve" }))
+        .await;
+    world.newest_comes_to("approve", Phase::Waiting).await;
+    let runs = world
+        .runtime
+        .journal()
+        .list(Filter::default())
+        .await
+        .unwrap();
+    let run = runs[0].id.clone();
+    let standing = world.runtime.standing(&run).await.unwrap();
+    let journal = world.runtime.journal();
+    let link = onecall_gateway::link_to_answer(&**journal, &run, None, &standing.questions[0]);
+    let link = link.await.unwrap().expect("the server has left its URL");
+    let path = link
+        .strip_prefix(&format!("http://{}", world.address))
+        .unwrap();
+    let page = client.send(http::Method::GET, path, &[], "").await;
+    assert_eq!(page.status, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn only_callers_on_this_machine_are_told_the_path_of_the_store() {
+    let flag = || Some(" --store /secret/place/runs.db".to_owned());
+    let local = handle(|options| options.store_flag = flag()).await;
+    assert!(local.contains("/secret/place"), "{local}");
+    let remote = handle(|options| {
+        options.store_flag = flag();
+        options.public_url = Some("https://tools.example.com".to_owned());
+    });
+    let remote = remote.await;
+    assert!(!remote.contains("/secret"), "{remote}");
+    assert!(remote.contains("--store STORE"), "{remote}");
+}

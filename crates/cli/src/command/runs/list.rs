@@ -7,13 +7,18 @@ use crate::{print, values, wire};
 use clap::Args;
 use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::identity::Timestamp;
-use onecall_engine::journal::{Filter, Phase, Summary};
+use onecall_engine::journal::{Filter, Journal, Phase, Summary};
+use onecall_gateway::link_to_answer;
 use onecall_runtime::now;
+use onecall_runtime::runs::standing_of;
+use onecall_runtime::sample::sample;
+use onecall_runtime::tend::fold;
+use std::path::Path;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  onecall runs list\n  onecall runs list --state waiting --state held\n  onecall runs list --workflow release --since 2h --json"
+    after_help = "Examples:\n  onecall runs list\n  onecall runs list --waiting\n  onecall runs list --state waiting --state held\n  onecall runs list --workflow release --since 2h --json"
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
@@ -24,6 +29,9 @@ pub(crate) struct ListArgs {
     /// running, waiting, held, completed, failed, timed_out or cancelled; may be repeated
     #[arg(long = "state", value_name = "STATE")]
     states: Vec<String>,
+    /// Only runs that wait for a person, each with its questions and the pages where they are answered
+    #[arg(long, conflicts_with_all = ["states", "json"])]
+    waiting: bool,
     /// Only runs with this label, as `key=value`; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE")]
     labels: Vec<String>,
@@ -49,7 +57,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         Some(_) => Some(wire::open_existing_store(named)?),
         None => wire::find_store(None)?,
     };
-    let runs = match found {
+    let runs = match &found {
         Some(journal) => journal.list(filter).await?,
         None => Vec::new(),
     };
@@ -58,6 +66,9 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     } else {
         for run in &runs {
             print::out(line(run, now()));
+            if let Some(journal) = found.as_deref().filter(|_| args.waiting) {
+                print_questions(journal, run, named).await?;
+            }
         }
     }
     if runs.is_empty() {
@@ -66,6 +77,32 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::NothingSelected);
     }
     Ok(Exit::Ok)
+}
+
+/// What a run asks, where it is answered on a page, and by which command.
+async fn print_questions(
+    journal: &dyn Journal,
+    run: &Summary,
+    named: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(stored) = journal.load(&run.id).await? else {
+        return Ok(());
+    };
+    let flag = wire::flag_of_runs(named).unwrap_or_default();
+    for question in standing_of(&fold(&run.id, &stored)?).questions {
+        let text = question.text().trim_end().replace('\n', "\n    ");
+        print::out(format!("  step {} asks: {text}", question.step));
+        let principal = run.principal.as_deref();
+        if let Some(link) = link_to_answer(journal, &run.id, principal, &question).await? {
+            print::out(format!("    {link}"));
+        }
+        let fields = sample(question.schema.as_deref());
+        print::out(format!(
+            "    onecall runs answer {} {}{fields}{flag}",
+            run.id, question.step
+        ));
+    }
+    Ok(())
 }
 
 fn filter(args: &ListArgs) -> anyhow::Result<Filter> {
@@ -78,10 +115,14 @@ fn filter(args: &ListArgs) -> anyhow::Result<Filter> {
             ))
         })
     });
+    let mut phases = phases.collect::<anyhow::Result<Vec<_>>>()?;
+    if args.waiting {
+        phases.push(Phase::Waiting);
+    }
     let time = |text: &Option<String>| text.as_deref().map(|text| moment(text, now())).transpose();
     Ok(Filter {
         workflow: args.workflow.clone(),
-        phases: phases.collect::<anyhow::Result<_>>()?,
+        phases,
         labels: values::labels(&args.labels)?,
         since: time(&args.since)?,
         until: time(&args.until)?,

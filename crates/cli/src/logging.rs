@@ -24,7 +24,7 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .with_writer(|| print::LogWriter);
     match cli.log {
         LogFormat::Text => {
             let builder = builder.with_ansi(print::Style::of_stderr().color);

@@ -1,12 +1,14 @@
 //! The only file that writes to standard output and standard error.
 //! Results go to stdout, everything about how they came to be to stderr. A closed pipe is no fault.
 
+use indicatif::MultiProgress;
 use onecall_runtime::now;
 pub(crate) use onecall_source::counted;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Whether lines on stderr are JSON, as the log's are.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -14,6 +16,38 @@ static IS_JSON: AtomicBool = AtomicBool::new(false);
 /// From now on every line on stderr is a JSON object.
 pub(crate) fn in_json() {
     IS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// The live picture that is drawn on stderr now; what else is written there goes above it.
+static LIVE: Mutex<Option<MultiProgress>> = Mutex::new(None);
+
+/// From now on lines on stderr are written above this picture; `None`: there is no picture any more.
+pub(crate) fn live(picture: Option<MultiProgress>) {
+    *LIVE.lock().unwrap_or_else(PoisonError::into_inner) = picture;
+}
+
+/// Writes to stderr while the live picture is taken away, and puts it back below.
+fn beside_picture<T>(write: impl FnOnce() -> T) -> T {
+    let picture = LIVE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match picture {
+        Some(picture) => picture.suspend(write),
+        None => write(),
+    }
+}
+
+/// Stderr as the log writes to it.
+#[derive(Debug)]
+pub(crate) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // One event is one write.
+        beside_picture(|| std::io::stderr().lock().write(bytes))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().lock().flush()
+    }
 }
 
 /// Whether a result could not be written.
@@ -49,13 +83,15 @@ pub(crate) fn is_all_written() -> bool {
 pub(crate) fn err(text: impl AsRef<str>) {
     let text = text.as_ref();
     if !IS_JSON.load(Ordering::Relaxed) {
-        let mut stderr = std::io::stderr().lock();
+        let stderr = std::io::stderr();
         let text = if stderr.is_terminal() {
             harmless(text)
         } else {
             Cow::Borrowed(text)
         };
-        let _ = writeln!(stderr, "{text}");
+        beside_picture(|| {
+            let _ = writeln!(stderr.lock(), "{text}");
+        });
         return;
     }
     // What only sets paragraphs apart says nothing.

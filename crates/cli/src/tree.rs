@@ -46,6 +46,7 @@ impl Tree {
             return None;
         }
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::term(term, 20));
+        print::live(Some(all.clone()));
         let width = steps.iter().map(|name| name.chars().count()).max();
         let branch = |(index, name): (usize, &String)| {
             let is_last = index + 1 == steps.len();
@@ -83,6 +84,7 @@ impl Tree {
         for branch in &self.steps {
             branch.bar.abandon();
         }
+        print::live(None);
     }
 
     /// Draws no more, and goes below the picture. The terminal has written `^C` behind it and gone to another line, so

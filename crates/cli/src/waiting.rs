@@ -1,7 +1,7 @@
 //! Says what a command waits for, so that a silent backend does not look like a silent program.
 
 use crate::print;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use onecall_runtime::runtime::Runtime;
 use onecall_runtime::saved::SavedTools;
 use std::io::IsTerminal as _;
@@ -41,7 +41,9 @@ pub(crate) async fn during<T>(
         print::err(text());
         return work.await;
     }
-    let bar = ProgressBar::new_spinner();
+    let picture = MultiProgress::new();
+    let bar = picture.add(ProgressBar::new_spinner());
+    print::live(Some(picture));
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
         bar.set_style(style);
     }
@@ -53,5 +55,6 @@ pub(crate) async fn during<T>(
         }
     };
     bar.finish_and_clear();
+    print::live(None);
     done
 }

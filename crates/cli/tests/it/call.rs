@@ -1,5 +1,7 @@
 //! `onecall call`: the preview, a server elsewhere, and questions in a terminal.
 
+use crate::elsewhere::at_a_terminal;
+use crate::screen::Screen;
 use crate::setup::at;
 use crate::support::{asking, composite, onecall, program, root, run, serve};
 use rexpect::session::spawn_command;
@@ -191,4 +193,35 @@ fn one_thing_is_told_as_one() {
     let refused = run(home.path(), &[&words[..], &["n="]].concat());
     assert!(refused.err.contains("at least 1 character"), "{refused:?}");
     assert!(!refused.err.contains("1 characters"), "{refused:?}");
+}
+
+#[test]
+fn log_lines_stand_above_the_picture_of_the_steps() {
+    let home = tempfile::tempdir().unwrap();
+    // The list of the second backend is stored by the first call, so that it is connected while the next one runs.
+    let text = "workflow: two
+steps:
+  first: {tool: one.slow, with: {ms: 500}}
+  second: {tool: two.echo, with: {text: x}, needs: [first]}
+  third: {tool: one.slow, with: {ms: 300}, needs: [second]}
+";
+    let file = home.path().join("two.workflow.yaml");
+    std::fs::write(&file, text).unwrap();
+    let demo = format!("{} demo", program());
+    let (one, two) = (format!("one={demo}"), format!("two={demo}"));
+    let file = file.to_str().unwrap();
+    let words = ["call", file, "two", "--backend", &one, "--backend", &two];
+    assert_eq!(run(home.path(), &words).code, Some(0));
+    let words = [&words[..], &["--log-level", "info"]].concat();
+    let written = at_a_terminal(home.path(), &words).exp_eof().unwrap();
+    // What is read here has one character a byte.
+    let bytes: Vec<u8> = written
+        .chars()
+        .filter_map(|c| u8::try_from(c).ok())
+        .collect();
+    let lines = Screen::of(&String::from_utf8_lossy(&bytes));
+    let of_steps = |line: &&String| line.starts_with("  ├─") || line.starts_with("  └─");
+    assert_eq!(lines.iter().filter(of_steps).count(), 3, "{lines:#?}");
+    let logged = lines.iter().any(|line| line.contains("a backend is up"));
+    assert!(logged, "{lines:#?}");
 }

@@ -25,6 +25,7 @@ mod publishing;
 mod reload;
 mod render;
 mod runs;
+mod screen;
 mod sensitive;
 mod servers;
 mod setup;

@@ -53,6 +53,10 @@ pub enum BackendState {
         retry_in: Duration,
     },
     Stopped,
+    /// The files have errors in what they say of it, so it is never connected.
+    Invalid {
+        reason: String,
+    },
 }
 
 /// Whether calls are let through.
@@ -75,13 +79,16 @@ impl BackendState {
             Self::Silent { .. } => "silent",
             Self::Down { .. } => "down",
             Self::Stopped => "stopped",
+            Self::Invalid { .. } => "invalid",
         }
     }
 
     /// Why it cannot be used now.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Silent { reason } | Self::Down { reason, .. } => Some(reason),
+            Self::Silent { reason } | Self::Down { reason, .. } | Self::Invalid { reason } => {
+                Some(reason)
+            }
             Self::Idle | Self::Connecting | Self::Ready | Self::Stopped => None,
         }
     }

@@ -67,7 +67,7 @@ impl FileArgs {
         for flag in &self.backends {
             let (name, backend) = backend(flag)?;
             let text = json!({ "backends": { name: backend } }).to_string();
-            let source = collected.sources.add(format!("--backend {name}"), text);
+            let source = collected.sources.add(format!("{FLAG_SOURCE}{name}"), text);
             collected.inputs.push(Input {
                 source,
                 named: true,
@@ -102,7 +102,14 @@ impl FileArgs {
 
     /// The command line that checks what these paths and flags give.
     fn check_command(&self, paths: &[PathBuf]) -> String {
-        let mut words = vec!["onecall".to_owned(), "check".to_owned()];
+        format!("onecall check {}", self.shown(paths))
+            .trim_end()
+            .to_owned()
+    }
+
+    /// These paths and flags as a shell takes them, for a command that is suggested.
+    pub(crate) fn shown(&self, paths: &[PathBuf]) -> String {
+        let mut words: Vec<String> = Vec::new();
         words.extend(paths.iter().map(|path| path.display().to_string()));
         let backends = self.backends.iter().map(|own| ("--backend", own.clone()));
         let configs = self.mcp_configs.iter();
@@ -159,6 +166,14 @@ impl FileArgs {
         }
         Ok(())
     }
+}
+
+/// Before the name of a backend, where a flag is read as a file.
+const FLAG_SOURCE: &str = "--backend ";
+
+/// Whether a source of this name is a flag.
+pub(crate) fn is_flag(name: &str) -> bool {
+    name.starts_with(FLAG_SOURCE)
 }
 
 /// Paths as a shell is given them.

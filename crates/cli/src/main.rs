@@ -24,6 +24,7 @@ mod terminal;
 mod threads;
 mod token;
 mod tree;
+mod usable;
 mod values;
 mod waiting;
 mod wire;

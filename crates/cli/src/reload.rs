@@ -109,7 +109,7 @@ where
 
 async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
     let faults = faults(&loaded);
-    let Some(settings) = loaded.sound() else {
+    let Some(settings) = loaded.to_reload() else {
         return refuse(servers, &faults);
     };
     let changed = fixed.changed(&settings);
@@ -134,7 +134,7 @@ async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
         match runtime.reload(server).await {
             Ok(()) => {
                 print::err(format!(
-                    "the files have changed: the new version of `{}` is served",
+                    "workflows reloaded: `{}` serves the new version of the files",
                     runtime.name()
                 ));
                 // What does not fit is told, though nobody has called it yet.

@@ -64,8 +64,7 @@ impl Loaded {
         match &self.check {
             Some(check) if !self.diagnostics.has_errors() => {
                 if !self.diagnostics.is_empty() {
-                    let count = render::summary(&self.diagnostics);
-                    print::err(format!("{count}; shown by: {check}"));
+                    print::err(shown_by(&self.diagnostics, check));
                 }
             }
             Some(_) | None => report(self),
@@ -219,6 +218,11 @@ pub(crate) fn statuses(
             })
         })
         .collect()
+}
+
+/// How many diagnostics there are, and the command that shows them.
+pub(crate) fn shown_by(diagnostics: &Diagnostics, check: &str) -> String {
+    format!("{}; shown by: {check}", render::summary(diagnostics))
 }
 
 /// Draws all diagnostics on stderr, with a summary where there are any.

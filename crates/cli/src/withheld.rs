@@ -3,7 +3,7 @@
 
 use crate::print;
 use onecall_gateway::Mount;
-use onecall_runtime::publish::{Published, Withheld};
+use onecall_runtime::publish::{Published, Target, Withheld};
 use onecall_runtime::runtime::Runtime;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,9 +57,9 @@ async fn tell(runtime: Runtime, tells_first: bool) {
         known = reasons(&*runtime.known().await);
     }
     loop {
-        let now = Arc::clone(&published.borrow_and_update());
-        let now = reasons(&now);
-        for line in news(&known, &now) {
+        let list = Arc::clone(&published.borrow_and_update());
+        let now = reasons(&list);
+        for line in news(&known, &now, |name| is_published(&list, name)) {
             print::err(line);
         }
         known = now;
@@ -88,16 +88,31 @@ fn reasons(published: &Published) -> Reasons {
     all.collect()
 }
 
+fn is_published(published: &Published, name: &str) -> bool {
+    let mut workflows = published.workflows();
+    workflows.any(|tool| match &tool.target {
+        Target::Workflow(own) => own.workflow.name == name,
+        Target::Backend { .. } => false,
+    })
+}
+
 /// What has changed, a line each.
-fn news(before: &Reasons, now: &Reasons) -> Vec<String> {
+fn news(before: &Reasons, now: &Reasons, is_published: impl Fn(&str) -> bool) -> Vec<String> {
     let fresh = now
         .iter()
         .filter(|(unfit, reason)| before.get(*unfit) != Some(*reason));
     let fresh = fresh.map(|((unfit, name), reason)| {
         format!("{}  {name}{}: {reason}", unfit.as_str(), unfit.means())
     });
-    let gone = before.keys().filter(|unfit| !now.contains_key(*unfit));
-    let gone = gone.map(|(unfit, name)| format!("no longer {}  {name}", unfit.as_str()));
+    let is_named = |wanted: &String| now.keys().any(|(_, name)| name == wanted);
+    let gone = before.keys().filter(|(_, name)| !is_named(name));
+    let gone = gone.map(|(unfit, name)| {
+        if is_published(name) {
+            format!("no longer {}  {name}", unfit.as_str())
+        } else {
+            format!("removed  {name}: no file defines it now")
+        }
+    });
     fresh.chain(gone).collect()
 }
 
@@ -117,6 +132,7 @@ mod tests {
             (withheld, "same", "why"),
             (withheld, "other", "why"),
             (withheld, "gone", "why"),
+            (withheld, "deleted", "why"),
             (outdated, "mended", "why"),
         ]);
         let now = reasons(&[
@@ -126,11 +142,12 @@ mod tests {
             (outdated, "edited", "hence"),
         ]);
         assert_eq!(
-            news(&before, &now),
+            news(&before, &now, |name| name != "deleted"),
             [
                 "withheld  new: because",
                 "withheld  other: so",
                 "outdated  edited (the new version does not fit, the one before stays published): hence",
+                "removed  deleted: no file defines it now",
                 "no longer withheld  gone",
                 "no longer outdated  mended"
             ]

@@ -27,6 +27,7 @@ mod substitute;
 mod suite;
 mod taken;
 mod toolhive;
+mod withhold;
 mod workloads;
 
 pub use onecall_dialects::dialect::CONFIGURATIONS;
@@ -35,3 +36,5 @@ pub use portability::portability;
 pub use read::{Input, Options, read, references, survey};
 pub use recognise::is_recognised;
 pub use substitute::Environment;
+pub use suite::in_words_of_suites;
+pub use withhold::{Withheld, WithheldKind};

@@ -9,9 +9,6 @@ pub(crate) const RESULT_BYTES_MAX: i64 = 16 * 1024 * 1024;
 /// Limit: a shorter token can be guessed.
 pub(crate) const TOKEN_BYTES_MIN: usize = 16;
 
-/// Limit: flags that a help text shows.
-pub(crate) const FLAGS_SHOWN_MAX: usize = 5;
-
 /// Limit: what may be counted before a backend counts as dead.
 pub(crate) const OPERATIONAL_COUNT_MAX: i64 = 1_000;
 

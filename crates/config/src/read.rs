@@ -16,6 +16,7 @@ use crate::substitute::Environment;
 use crate::suite::{self, Suite};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive};
+use crate::withhold;
 use crate::workloads::Stated;
 use onecall_dialects::dialect::{Kind, MAIN_KEYS};
 use onecall_dialects::mcptest::{Compat, Tests};
@@ -74,8 +75,15 @@ pub fn survey(
     let mut diagnostics = Diagnostics::new();
     let documents = parse_all(sources, inputs, &mut diagnostics);
     let lacks_backends = lacks_backends(&documents, &diagnostics);
+    let parts = withhold::parts(sources, inputs, &documents);
+    let read = documents.iter().map(|found| found.source).collect();
+    let suites = documents.iter().filter(|found| found.kind == Kind::Suite);
+    let suites = suites.map(|found| found.source).collect();
     let (mut settings, definitions) = assemble(documents, options, &mut diagnostics);
     settings.lacks_backends = lacks_backends;
+    settings.parts = parts;
+    settings.read = read;
+    settings.suites = suites;
     for definition in definitions {
         match definition.built {
             Some(built) if definition.referenced_by.is_empty() => settings.add_unpublished(built),
@@ -109,11 +117,17 @@ pub(crate) fn assemble(
         .iter()
         .flat_map(|found| resources_of(&found.document.root, diagnostics))
         .collect();
+    let configs = documents.iter();
+    let configs = configs.filter(|found| found.kind == Kind::ToolhiveConfig);
+    let groups: Vec<Text> = configs
+        .filter_map(|found| toolhive::group(&found.document.root))
+        .collect();
     let context = resources::Context {
         environment: options.environment,
         templates: merged.templates,
         steps_max: merged.limits.steps,
         loose: &merged.server.backends.clone(),
+        groups: &groups,
     };
     let mut loaded = resources::load(&resources, context, diagnostics);
     drop(resources);
@@ -170,7 +184,7 @@ pub fn references(sources: &SourceMap, input: Input) -> Vec<Text> {
 pub(crate) struct Found {
     pub(crate) document: Document,
     pub(crate) kind: Kind,
-    source: SourceId,
+    pub(crate) source: SourceId,
     directory: String,
 }
 
@@ -188,7 +202,7 @@ impl Found {
 const OURS: [&str; 3] = ["compositeTools", "toolhive.stacklok.dev/", "mcpServers"];
 
 /// Words that only files of ours begin a line with.
-const OURS_FIRST: [&str; 2] = ["workflow:", "compositions:"];
+pub(crate) const OURS_FIRST: [&str; 2] = ["workflow:", "compositions:"];
 
 fn speaks_of_ours(text: &str) -> bool {
     let begins = |line: &str| OURS_FIRST.iter().any(|word| line.starts_with(word));
@@ -424,6 +438,7 @@ impl Merged {
         let hidden = root.get("expose").and_then(Node::as_bool) == Some(false);
         if let (Some(name), false) = (root.get("workflow").and_then(Node::as_text), hidden) {
             self.taken.add(name, name.place(), diagnostics);
+            self.server.names.prefixed.insert(name.to_string());
         }
         match native::read(root, diagnostics) {
             Some(own) if own.exposed => {

@@ -4,6 +4,7 @@
 mod backends;
 mod envelope;
 mod external_auth;
+mod groups;
 mod outgoing;
 mod server;
 mod tool_config;
@@ -19,7 +20,7 @@ use crate::workloads::{Header, add_header};
 use backends::Member;
 use external_auth::ExternalAuths;
 use onecall_dialects::toolhive as dialect;
-use onecall_source::{Diagnostic, Diagnostics, Fields, Text, codes, suggest};
+use onecall_source::{Diagnostic, Diagnostics, Text, codes, suggest};
 use onecall_workflow::draft::Built;
 use onecall_workflow::expression::GoOptions;
 use outgoing::Outgoing;
@@ -44,6 +45,8 @@ pub(crate) struct Context<'a> {
     pub(crate) steps_max: Option<usize>,
     /// Backends that other files give; every server may use them.
     pub(crate) loose: &'a [Backend],
+    /// The groups that configuration files take their backends from.
+    pub(crate) groups: &'a [Text],
 }
 
 /// The namespace of what states none.
@@ -115,7 +118,8 @@ pub(crate) fn load(
         .collect();
     let auths = ExternalAuths::read(resources, context.environment, diagnostics);
     let members = backends::read(resources, context, &tool_configs, &auths, diagnostics);
-    read_groups(resources, diagnostics);
+    groups::read(resources, diagnostics);
+    groups::check(resources, context, diagnostics);
     let mut servers = Vec::new();
     for resource in resources {
         if resource.kind == ResourceKind::Server {
@@ -141,22 +145,6 @@ pub(crate) fn load(
         definitions,
         tool_configs,
         members,
-    }
-}
-
-/// A group says nothing but its name; what else it holds must be known all the same.
-fn read_groups(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
-    for group in resources
-        .iter()
-        .filter(|own| own.kind == ResourceKind::Group)
-    {
-        let spec = group.spec.filter(|spec| !spec.is_null());
-        if let Some(mut fields) =
-            spec.and_then(|spec| Fields::read(spec, "an MCPGroup", diagnostics))
-        {
-            fields.optional_string("description", diagnostics);
-            fields.finish(diagnostics);
-        }
     }
 }
 
@@ -217,10 +205,11 @@ pub(crate) fn publish(
             }
             continue;
         }
-        let names = definitions.iter().filter(|own| own.namespace == namespace);
-        let names: Vec<&str> = names.map(|own| own.name.as_str()).collect();
+        let all = definitions
+            .iter()
+            .map(|own| (own.namespace.as_str(), own.name.as_str()));
         let kind = ResourceKind::Definition.as_str();
-        diagnostics.push(not_found(reference, kind, namespace, &names));
+        diagnostics.push(not_found(reference, kind, namespace, all));
     }
 }
 
@@ -274,19 +263,25 @@ fn check_mounts(resources: &[Resource<'_>], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A reference that leads nowhere.
-pub(crate) fn not_found(
+/// A reference that leads nowhere. `all`: the resources of its kind, by namespace and name.
+pub(crate) fn not_found<'r>(
     reference: &Text,
     kind: &str,
     namespace: &str,
-    names: &[&str],
+    all: impl Iterator<Item = (&'r str, &'r str)> + Clone,
 ) -> Diagnostic {
-    let diagnostic = Diagnostic::error(
-        codes::UNKNOWN_RESOURCE,
-        format!("no {kind} is named `{reference}` in namespace `{namespace}`"),
-    )
-    .label(reference.place(), "no such resource among the files");
-    match suggest(reference, names.iter().copied()) {
+    let mut elsewhere = all.clone().filter(|(_, name)| *name == reference.as_str());
+    let message = format!("no {kind} is named `{reference}` in namespace `{namespace}`");
+    if let Some((other, _)) = elsewhere.next() {
+        let message = format!("{message}; one is in namespace `{other}`");
+        return Diagnostic::error(codes::UNKNOWN_RESOURCE, message)
+            .label(reference.place(), "not of this namespace")
+            .help("give both resources the same `metadata.namespace`");
+    }
+    let diagnostic = Diagnostic::error(codes::UNKNOWN_RESOURCE, message)
+        .label(reference.place(), "no such resource among the files");
+    let own = all.filter(|(own, _)| *own == namespace);
+    match suggest(reference, own.map(|(_, name)| name)) {
         Some(near) => diagnostic.help(format!("one named `{near}` exists")),
         None => diagnostic.help("give the file of the resource too"),
     }

@@ -2,8 +2,9 @@
 
 use crate::limits::TOKEN_BYTES_MIN;
 use crate::reach::Reach;
+use crate::withhold::{Part, Withheld};
 use onecall_dialects::mcptest::Tests;
-use onecall_source::{Place, Text};
+use onecall_source::{Place, SourceId, Text};
 use onecall_workflow::draft::{Built, Draft};
 use onecall_workflow::lock::Lock;
 use onecall_workflow::name::BackendName;
@@ -36,6 +37,12 @@ pub struct Settings {
     pub unpublished_drafts: Vec<Draft>,
     /// A file that may give backends could not be parsed to its end, so not all of them are known.
     pub lacks_backends: bool,
+    /// The sources that hold a document which was recognised.
+    pub read: BTreeSet<SourceId>,
+    /// Those of them that are suites.
+    pub suites: BTreeSet<SourceId>,
+    /// What can be left out by itself; see `withhold`.
+    pub(crate) parts: Vec<Part>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +182,10 @@ pub struct Server {
     pub workflows: Vec<Workflow>,
     /// Workflows with faults, for the checks alone.
     pub drafts: Vec<Draft>,
+    /// Workflows that are left out because of errors in them.
+    pub withheld: Vec<Withheld>,
+    /// Backends that are left out because of errors in them, each with the reason.
+    pub invalid: BTreeMap<BackendName, String>,
     pub aggregation: Aggregation,
     pub expose: Expose,
     pub limits: Limits,

@@ -28,6 +28,46 @@ pub(crate) struct Context<'a> {
 }
 
 pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Suite {
+    let mut own = Diagnostics::new();
+    let suite = read_in_our_words(root, context, &mut own);
+    diagnostics.extend(own.into_iter().map(in_words_of_suites));
+    suite
+}
+
+/// Suites call steps nodes, and what they wait for `needs`.
+pub fn in_words_of_suites(diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.reworded(|text| {
+        let parts = text.split('`').enumerate();
+        let parts = parts.map(|(at, part)| match (at % 2, part) {
+            // What is in backticks is a name of the user or a key.
+            (1, "dependsOn") => "needs".to_owned(),
+            (1, name) => name.to_owned(),
+            (_, words) => nodes(words),
+        });
+        parts.collect::<Vec<_>>().join("`")
+    })
+}
+
+fn nodes(text: &str) -> String {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let inside = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
+        out.push_str(match &rest[..inside] {
+            "step" => "node",
+            "steps" => "nodes",
+            other => other,
+        });
+        rest = &rest[inside..];
+        let outside = rest.find(is_inside).unwrap_or(rest.len());
+        out.push_str(&rest[..outside]);
+        rest = &rest[outside..];
+    }
+    out
+}
+
+fn read_in_our_words(root: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Suite {
     let environment = context.reader.environment;
     let backends = servers(root, context.reader, diagnostics);
     let readable = |name: &str| {

@@ -106,6 +106,16 @@ pub(crate) fn read(root: &Node, context: Context<'_>, diagnostics: &mut Diagnost
     read
 }
 
+/// The group that a configuration takes its backends from, if it has none of its own.
+pub(crate) fn group(root: &Node) -> Option<Text> {
+    let backends = root.get("backends").and_then(Node::as_sequence);
+    if backends.is_some_and(|own| !own.is_empty()) {
+        return None;
+    }
+    let node = root.get("groupRef")?;
+    node.get("name").unwrap_or(node).as_text().cloned()
+}
+
 /// Refuses a key that protects and cannot be enforced.
 pub(crate) fn refuse(
     fields: &mut Fields<'_>,

@@ -215,7 +215,9 @@ pub(crate) fn silence_of(runtime: &Runtime, tool: &str) -> Option<(Code, String)
         _ => Code::TransportUnavailable,
     };
     let reason = match status.state {
-        BackendState::Down { reason, .. } | BackendState::Silent { reason } => reason,
+        BackendState::Down { reason, .. }
+        | BackendState::Silent { reason }
+        | BackendState::Invalid { reason } => reason,
         BackendState::Idle | BackendState::Connecting => "it is still connecting".to_owned(),
         BackendState::Ready => "it has not told its tools".to_owned(),
         BackendState::Stopped => "it was stopped".to_owned(),

@@ -7,6 +7,7 @@ use crate::fitted::Fitted;
 use crate::identity::Identities;
 use crate::limits::NAME_CHARACTERS_MAX;
 use onecall_backends::Backends;
+use onecall_config as settings;
 use onecall_config::settings::{Expose, Names, Server};
 use onecall_engine::failure::Code;
 use onecall_mcp::{Hints, ParamHeader, Tool, param_headers};
@@ -19,7 +20,7 @@ use onecall_workflow::name::{BackendName, ToolName};
 use onecall_workflow::output;
 use onecall_workflow::parameters::Parameters;
 use onecall_workflow::plan::{Plan, Unbound, UnboundReason, bind};
-use onecall_workflow::step::Action;
+use onecall_workflow::step::{Action, Step};
 use onecall_workflow::stored;
 use onecall_workflow::workflow::{Output, Workflow};
 use serde_json::{Map, Value, json};
@@ -239,6 +240,17 @@ impl Published {
         }
     }
 
+    /// What is published of a workflow that cannot be called: its version before, where that can be.
+    fn leave(&mut self, before: Option<Result<PublishedTool, Unfit>>, unfit: Withheld) {
+        match before {
+            Some(Ok(before)) => {
+                self.push(before);
+                self.outdated.push(unfit);
+            }
+            Some(Err(_)) | None => self.withheld.push(unfit),
+        }
+    }
+
     fn push(&mut self, tool: PublishedTool) {
         self.index.insert(tool.name.clone(), self.tools.len());
         self.tools.push(Arc::new(tool));
@@ -253,11 +265,14 @@ pub(crate) struct Terms<'a> {
     pub(crate) lock: Option<&'a Lock>,
     pub(crate) names: &'a Names,
     pub(crate) fitted: &'a Fitted,
+    /// Backends with errors in the files, each with the reason.
+    pub(crate) invalid: &'a BTreeMap<BackendName, String>,
 }
 
-/// Binds every workflow and lists what fits.
+/// Binds every workflow and lists what fits. `invalid`: workflows with errors in the files.
 pub(crate) fn publish(
     workflows: &[Arc<Workflow>],
+    invalid: &[settings::Withheld],
     catalog: &Catalog,
     terms: Terms<'_>,
 ) -> Published {
@@ -286,13 +301,20 @@ pub(crate) fn publish(
                 },
             },
         };
-        match terms.fitted.of(workflow).map(of) {
-            Some(Ok(before)) => {
-                published.push(before);
-                published.outdated.push(unfit);
-            }
-            Some(Err(_)) | None => published.withheld.push(unfit),
-        }
+        published.leave(terms.fitted.of(workflow).map(of), unfit);
+    }
+    for own in invalid {
+        let before = terms.fitted.named(&own.name);
+        let before = before.map(|before| publish_workflow(before, catalog, &taken, terms));
+        let unfit = Withheld {
+            kind: WithheldKind::Workflow,
+            name: own.name.clone(),
+            reason: own.reason.clone(),
+            help: own.help.clone(),
+            code: Code::ToolUnknown,
+            awaits: Awaited::default(),
+        };
+        published.leave(before, unfit);
     }
     for tool in offered(catalog, terms.expose) {
         published.add_tool(tool, catalog, terms.lock);
@@ -349,6 +371,9 @@ fn publish_workflow(
     if taken.contains(name.as_str()) {
         return Err(format!("a backend tool is listed as `{name}` already").into());
     }
+    if let Some(unfit) = needs_invalid(workflow, catalog, terms.invalid) {
+        return Err(unfit);
+    }
     let plan = match bind(workflow, catalog) {
         Ok(mut plan) => {
             terms.identities.mark(&mut plan);
@@ -395,6 +420,19 @@ fn publish_workflow(
         target: Target::Workflow(Arc::new(target)),
         awaits: Awaited::default(),
     })
+}
+
+/// Why a workflow is withheld that needs a backend with errors in the files.
+fn needs_invalid(
+    workflow: &Workflow,
+    catalog: &Catalog,
+    invalid: &BTreeMap<BackendName, String>,
+) -> Option<Unfit> {
+    let calls = workflow.steps.iter().filter_map(Step::call);
+    let mut owners = calls.filter_map(|call| catalog.silent_owner(call.tool.as_str()));
+    let (backend, why) = owners.find_map(|owner| invalid.get_key_value(owner))?;
+    let reason = format!("backend `{backend}` is withheld: {why}");
+    Some(Unfit::from(reason))
 }
 
 /// Tools that steps call and nobody has, with those that may have been meant.
@@ -538,7 +576,7 @@ fn annotations(workflow: &Workflow, catalog: &Catalog) -> Value {
     let hints: Vec<Option<Hints>> = workflow
         .steps
         .iter()
-        .filter_map(onecall_workflow::step::Step::call)
+        .filter_map(Step::call)
         .map(|call| match catalog.resolve(call.tool.as_str()) {
             Resolution::Found(tool) => Some(tool.hints()),
             Resolution::NotYetKnown | Resolution::Absent => None,

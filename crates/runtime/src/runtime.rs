@@ -20,10 +20,11 @@ use crate::tend;
 use crate::unstored::Unstored;
 use crate::world::{self, LiveWorld};
 use onecall_backends::{
-    BackendName, BackendOptions, BackendStatus, Backends, CatalogOptions, ClientInfo, Grant,
-    HealthOptions, HttpOptions, Listed, SessionScope, StartError, StdioOptions, TokenOptions,
-    TransportOptions,
+    BackendName, BackendOptions, BackendState, BackendStatus, Backends, Breaker, CatalogOptions,
+    ClientInfo, Grant, HealthOptions, HttpOptions, Listed, SessionScope, StartError, StdioOptions,
+    TokenOptions, TransportOptions,
 };
+use onecall_config::Withheld;
 use onecall_config::settings::{self, Expose, Names};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
@@ -38,6 +39,7 @@ use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -125,6 +127,9 @@ pub(crate) struct Content {
     pub(crate) backends: Backends,
     pub(crate) identities: Identities,
     workflows: Vec<Arc<Workflow>>,
+    /// Workflows and backends that have errors in the files.
+    withheld: Vec<Withheld>,
+    invalid: BTreeMap<BackendName, String>,
     names: Names,
     pub(crate) catalog_options: CatalogOptions,
     pub(crate) expose: Expose,
@@ -149,6 +154,8 @@ impl Content {
             open_limits: OpenLimits::new(&server.limits),
             lock: server.lock,
             workflows: server.workflows.into_iter().map(Arc::new).collect(),
+            withheld: server.withheld,
+            invalid: server.invalid,
             names: server.names,
             catalog_options,
             expose: server.expose,
@@ -309,7 +316,10 @@ impl Runtime {
     }
 
     pub fn backends(&self) -> Vec<BackendStatus> {
-        self.content().backends.status()
+        let content = self.content();
+        let mut all = content.backends.status();
+        all.extend(content.invalid.iter().map(invalid_status));
+        all
     }
 
     /// The same as JSON, for every face that shows it.
@@ -401,12 +411,17 @@ impl Runtime {
             lock: content.lock.as_ref(),
             names: &content.names,
             fitted: &publishing.fitted,
+            invalid: &content.invalid,
         };
-        let (catalog, notices) = onecall_backends::merge(&origin.lists, &content.catalog_options);
-        let mut fresh = publish(&content.workflows, &catalog, terms);
+        let (mut catalog, notices) =
+            onecall_backends::merge(&origin.lists, &content.catalog_options);
+        add_invalid(&mut catalog, content);
+        let mut fresh = publish(&content.workflows, &content.withheld, &catalog, terms);
         publishing.remarks.made(notices, &catalog);
         fresh.backends = Some(content.backends.clone());
-        publishing.fitted.learn(&content.workflows, &fresh);
+        publishing
+            .fitted
+            .learn(&content.workflows, &content.withheld, &fresh);
         self.inner.published.send_replace(Arc::new(fresh));
         publishing.origin = Some(origin);
     }
@@ -537,7 +552,38 @@ impl Runtime {
 /// What was noticed while merging is told where it is published.
 fn catalog(content: &Content) -> Catalog {
     let lists = content.backends.listed(&content.kept);
-    onecall_backends::merge(&lists, &content.catalog_options).0
+    let (mut catalog, _) = onecall_backends::merge(&lists, &content.catalog_options);
+    add_invalid(&mut catalog, content);
+    catalog
+}
+
+/// Backends with errors in the files are known by name, so that what needs them can be told why it is withheld.
+fn add_invalid(catalog: &mut Catalog, content: &Content) {
+    let names = content.invalid.keys().cloned();
+    let unknown = names.map(|name| (name, Knowledge::Unknown));
+    catalog.backends.extend(unknown);
+}
+
+fn invalid_status((name, reason): (&BackendName, &String)) -> BackendStatus {
+    BackendStatus {
+        name: name.clone(),
+        transport: "none",
+        state: BackendState::Invalid {
+            reason: reason.clone(),
+        },
+        breaker: Breaker::Closed,
+        era: None,
+        revision: None,
+        server_info: None,
+        instructions: None,
+        tools: None,
+        remarks: Vec::new(),
+        in_flight: 0,
+        connects: 0,
+        latency: None,
+        last_error: None,
+        stderr: Vec::new(),
+    }
 }
 
 fn limits_of_runs(stated: &settings::Limits, questions: settings::Questions) -> Limits {

@@ -104,6 +104,9 @@ impl SavedTools {
                 BackendState::Down { reason, .. } => {
                     format!("backend `{}` cannot be reached: {reason}", status.name)
                 }
+                BackendState::Invalid { reason } => {
+                    format!("backend `{}` is withheld: {reason}", status.name)
+                }
                 _ => format!("backend `{}` has not told its tools in time", status.name),
             })
             .collect()

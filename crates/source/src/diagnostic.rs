@@ -101,6 +101,19 @@ impl Diagnostic {
             .map(|label| &label.place)
     }
 
+    /// Every text of it, made anew.
+    #[must_use]
+    pub fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
+        self.message = reword(&self.message);
+        for label in &mut self.labels {
+            label.text = reword(&label.text);
+        }
+        for text in self.help.iter_mut().chain(&mut self.notes) {
+            *text = reword(text);
+        }
+        self
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -12,6 +12,14 @@ use onecall_source::{Diagnostics, Place};
 pub struct Draft(Workflow);
 
 impl Draft {
+    pub fn name(&self) -> &str {
+        self.0.name.as_str()
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
     pub fn steps(&self) -> &[Step] {
         &self.0.steps
     }

@@ -28,7 +28,7 @@ pub(crate) struct BackendsArgs {
 pub(crate) async fn run(args: BackendsArgs) -> anyhow::Result<Exit> {
     let usage = "onecall backends PATH";
     let paths = args.files.paths_or_here(args.paths, usage)?;
-    let Some(mut settings) = args.files.load(&paths)?.sound() else {
+    let Some(mut settings) = args.files.load(&paths)?.usable(None) else {
         return Ok(Exit::Failed);
     };
     let server = wire::only_server(&mut settings)?;

@@ -14,7 +14,7 @@ mod unknown;
 
 use crate::args::CallArgs;
 use crate::exit::{Exit, usage};
-use crate::files::{self, FileArgs};
+use crate::files::FileArgs;
 use crate::{print, values, waiting, wire};
 use given::Given;
 use onecall_config::settings::Server;
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     }
     args.token.refuse_for_paths()?;
     args.trace.as_deref().map_or(Ok(()), trace::refuse)?;
-    let Some(mut settings) = args.files.load(&words.paths)?.sound() else {
+    let Some(mut settings) = args.files.load(&words.paths)?.usable(Some(&words.tool)) else {
         return Ok(Exit::Failed);
     };
     wire::bound_ephemeral(&args.store, &mut settings)?;
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
             published: &published,
             trace: args.trace.as_deref(),
             store_flag: wire::store_flag(&args.store, &settings),
-            place: files::shown(&words.paths),
+            place: args.files.shown(&words.paths),
         };
         let exit = local.call(request, given).await;
         if let (Some(name), Ok(Exit::Failed)) = (lacking, &exit) {
@@ -174,7 +174,7 @@ struct Local<'a> {
     published: &'a Published,
     trace: Option<&'a Path>,
     store_flag: Option<String>,
-    /// The paths, as a command is given them.
+    /// The paths and flags, as a command is given them.
     place: String,
 }
 

@@ -6,6 +6,7 @@ use crate::input::read_text;
 use crate::limits::TOOLS_BYTES_MAX;
 use crate::{files, names, print, wire};
 use anyhow::Context;
+use onecall_config::in_words_of_suites;
 use onecall_config::settings::Settings;
 use onecall_runtime::publish::{list_cost, offered};
 use onecall_runtime::saved::SavedTools;
@@ -13,7 +14,7 @@ use onecall_runtime::sources;
 use onecall_source::{Diagnostic, Diagnostics, Place, render};
 use onecall_workflow::check::check;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     let paths = args.paths.iter().chain(&args.config).cloned().collect();
@@ -42,11 +43,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     match format {
         CheckFormat::Text if inputs.is_empty() && faults.is_empty() => {}
         CheckFormat::Text => {
-            let words = match &paths[..] {
-                [] => "…".to_owned(),
-                paths => files::shown(paths),
-            };
-            print_text(&loaded, saved.as_ref(), &words);
+            print_text(&loaded, saved.as_ref(), &suggested(args, &paths));
             if args.print {
                 print_workflows(&loaded);
             }
@@ -73,6 +70,17 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
     }
     let is_bad = faults.has_errors() || (args.deny_warnings && faults.warning_count() > 0);
     Ok(if is_bad { Exit::Failed } else { Exit::Ok })
+}
+
+/// The commands that save the tools and check against them, with the flags that were given here.
+fn suggested(args: &CheckArgs, paths: &[PathBuf]) -> String {
+    let given = args.files.shown(paths);
+    let portable = args.portable.map(|_| " --portable toolhive");
+    let deny = args.deny_warnings.then_some(" --deny-warnings");
+    let more: String = portable.into_iter().chain(deny).collect();
+    format!(
+        "onecall tools {given} --save tools.json && onecall check {given}{more} --tools tools.json"
+    )
 }
 
 fn read_tools(path: &Path) -> anyhow::Result<SavedTools> {
@@ -118,7 +126,18 @@ fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>, lock_file: &Pa
             unfit.append(draft.check(&catalog));
         }
     }
-    unfit
+    let is_of_suite = |own: &Diagnostic| {
+        let span = own.place().and_then(Place::span);
+        span.is_some_and(|span| settings.suites.contains(&span.source))
+    };
+    let worded = unfit.into_iter().map(|own| {
+        if is_of_suite(&own) {
+            in_words_of_suites(own)
+        } else {
+            own
+        }
+    });
+    worded.collect()
 }
 
 fn print_workflows(loaded: &wire::Loaded) {
@@ -127,12 +146,12 @@ fn print_workflows(loaded: &wire::Loaded) {
     }
 }
 
-/// `paths`: what was checked, as a command line is given it.
-fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>, paths: &str) {
+/// `next`: the commands that check the tools too.
+fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>, next: &str) {
     wire::report(loaded);
     let count = counted_workflows(&loaded.settings);
     if !loaded.diagnostics.has_errors() {
-        let files = loaded.sources.len();
+        let files = counted_files(loaded);
         print::out(format!(
             "{}, {}: no faults",
             print::counted(count, "workflow"),
@@ -142,9 +161,7 @@ fn print_text(loaded: &wire::Loaded, saved: Option<&SavedTools>, paths: &str) {
         let servers = &loaded.settings.servers;
         let has_calls = servers.iter().any(|own| !own.workflows.is_empty());
         if saved.is_none() && has_calls {
-            print::out(format!(
-                "tools were not looked at; to check them: onecall tools {paths} --save tools.json && onecall check {paths} --tools tools.json"
-            ));
+            print::out(format!("tools were not looked at; to check them: {next}"));
         }
     }
 }
@@ -175,8 +192,15 @@ fn print_cost(loaded: &wire::Loaded, saved: Option<&SavedTools>) {
     }
 }
 
-/// What is published, and the compositions beside it.
+/// What is published, and what is not.
 fn counted_workflows(settings: &Settings) -> usize {
     let published = settings.servers.iter().map(|server| server.workflows.len());
-    published.sum::<usize>() + settings.compositions.len()
+    published.sum::<usize>() + settings.beside().count()
+}
+
+/// The files that were read; a backend of a flag is not in a file, and other people's files are left out.
+fn counted_files(loaded: &wire::Loaded) -> usize {
+    let read = loaded.settings.read.iter();
+    let names = read.map(|source| loaded.sources.get(*source).name());
+    names.filter(|name| !files::is_flag(name)).count()
 }

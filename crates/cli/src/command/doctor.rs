@@ -147,17 +147,20 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     let loaded = args.files.load(&args.paths)?;
     let summary = render::summary(&loaded.diagnostics);
     let has_errors = loaded.diagnostics.has_errors();
-    let each = format!("onecall check {} shows each", files::shown(&args.paths));
+    let each = format!("onecall check {} shows each", args.files.shown(&args.paths));
     findings.push(match (has_errors, loaded.diagnostics.is_empty()) {
         (true, _) => Finding::new("files", Verdict::Bad, summary).help(&each),
         (false, false) => Finding::new("files", Verdict::Doubtful, summary).help(&each),
         (false, true) => Finding::new("files", Verdict::Good, "no faults"),
     });
     findings.extend(store(&args.store, &loaded.settings).await);
-    if has_errors {
+    let mut settings = loaded.settings;
+    if settings
+        .withhold(&loaded.sources, &loaded.diagnostics)
+        .is_none()
+    {
         return Ok(());
     }
-    let mut settings = loaded.settings;
     let in_memory = StoreArgs {
         store: None,
         ephemeral: true,
@@ -235,6 +238,10 @@ fn backends(runtime: &Runtime) -> Vec<Finding> {
                 format!("`{name}`: {reason}"),
             )
             .help("run its command by hand, or open its URL, to see more"),
+            (BackendState::Invalid { reason }, _) => {
+                let text = format!("`{name}` is withheld: {reason}");
+                Finding::new("backend", Verdict::Bad, text)
+            }
             (_, Some(tools)) => {
                 let tools = print::counted(tools, "tool");
                 let text = format!("`{name}` answers and has {tools}");

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let loaded = load()?;
     let stamp = loaded.stamp.clone();
     let origins = Origins::of(&loaded);
-    let Some(mut settings) = loaded.sound() else {
+    let Some(mut settings) = loaded.to_serve() else {
         return Ok(Exit::Failed);
     };
     tell_of_compositions(&settings);
@@ -352,6 +352,9 @@ async fn tell_published(mounts: &[Mount], origins: &Origins) -> bool {
         for backend in runtime.backends() {
             let name = &backend.name;
             match (&backend.state, backend.state.reason()) {
+                (BackendState::Invalid { reason }, _) => {
+                    print::out(format!("withheld  backend `{name}`: {reason}"));
+                }
                 (_, Some(reason)) => print::out(format!("down      {name}: {reason}")),
                 (BackendState::Connecting, None) => print::out(format!(
                     "awaited   {name}: its tools are listed once it is connected"

@@ -15,7 +15,7 @@ pub(crate) async fn run(mut args: ToolsArgs) -> anyhow::Result<Exit> {
     let url = args.paths.first().and_then(|path| path.to_str());
     let url = url.filter(|word| args.paths.len() == 1 && wire::is_url(word));
     let loaded = args.files.load_or_reach(url, &args.token, &args.paths)?;
-    let Some(mut settings) = loaded.sound() else {
+    let Some(mut settings) = loaded.usable(None) else {
         return Ok(Exit::Failed);
     };
     let mut server = wire::only_server(&mut settings)?;

@@ -478,3 +478,34 @@ fn warnings_are_told_in_full_by_check_alone() {
     let converted = run(home.path(), &["convert", file, "--to", "native"]);
     assert!(!converted.err.contains("WF042"), "{converted:?}");
 }
+
+#[test]
+fn files_are_counted_and_the_suggested_command_repeats_the_flags() {
+    let home = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).unwrap();
+    write(
+        "a.workflow.yaml",
+        "workflow: a\nsteps: {s: {tool: demo.echo, with: {text: x}}}\n",
+    );
+    write(
+        "b.workflow.yaml",
+        "workflow: b\nexpose: false\nsteps: {s: {tool: demo.echo, with: {text: x}}}\n",
+    );
+    write("chart.yaml", "apiVersion: v2\nname: not ours\n");
+    let path = home.path().to_str().unwrap();
+    let flag = "demo=onecall demo";
+    let checked = run(
+        home.path(),
+        &["check", path, "--backend", flag, "--deny-warnings"],
+    );
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(
+        checked.out.contains("2 workflows, 2 files: no faults\n"),
+        "{checked:?}"
+    );
+    let given = format!("{path} --backend 'demo=onecall demo'");
+    let next = format!(
+        "onecall tools {given} --save tools.json && onecall check {given} --deny-warnings --tools tools.json\n"
+    );
+    assert!(checked.out.contains(&next), "{checked:?}");
+}

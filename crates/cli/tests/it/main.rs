@@ -35,3 +35,4 @@ mod slips;
 mod suites;
 mod support;
 mod testing;
+mod withheld;

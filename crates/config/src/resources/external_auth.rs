@@ -74,10 +74,10 @@ impl<'n> ExternalAuths<'n> {
     ) -> Option<Header> {
         let key = (namespace.to_owned(), reference.to_string());
         let Some(config) = self.all.get(&key) else {
-            let own = self.all.keys().filter(|(own, _)| own == namespace);
-            let names: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
+            let all = self.all.keys();
+            let all = all.map(|(namespace, name)| (namespace.as_str(), name.as_str()));
             let kind = ResourceKind::ExternalAuth.as_str();
-            diagnostics.push(not_found(reference, kind, namespace, &names));
+            diagnostics.push(not_found(reference, kind, namespace, all));
             return None;
         };
         let is_first = !config.is_used.replace(true);

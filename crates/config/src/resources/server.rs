@@ -2,6 +2,7 @@
 
 use super::backends::Member;
 use super::external_auth::ExternalAuths;
+use super::groups::elsewhere;
 use super::outgoing::Outgoing;
 use super::{
     Context, Definition, Publication, Resource, ResourceKind, ToolConfigs, authenticate, join,
@@ -9,7 +10,6 @@ use super::{
 };
 use crate::backend::Reader;
 use crate::keys;
-use crate::limits::FLAGS_SHOWN_MAX;
 use crate::settings::{Backend, Server};
 use crate::taken::Taken;
 use crate::toolhive::{self, Toolhive, read_reference, read_references, refuse};
@@ -145,15 +145,10 @@ impl Subject<'_> {
 
     /// A group may be left out of the files; one that is there in another namespace is a mistake.
     fn check_group(&self, group: &Text, diagnostics: &mut Diagnostics) {
-        let named = |own: &&Resource<'_>| {
-            own.kind == ResourceKind::Group && own.name.is_some_and(|name| **name == **group)
-        };
-        let mut elsewhere = self.resources.iter().filter(named).peekable();
-        if elsewhere.peek().is_some()
-            && !elsewhere.any(|own| own.namespace == self.resource.namespace)
-        {
-            let namespace = &self.resource.namespace;
-            diagnostics.push(super::not_found(group, "MCPGroup", namespace, &[]));
+        let namespace = &self.resource.namespace;
+        if let Some(other) = elsewhere(self.resources, ResourceKind::Group, group, namespace) {
+            let all = [(other, group.as_str())].into_iter();
+            diagnostics.push(super::not_found(group, "MCPGroup", namespace, all));
         }
     }
 }
@@ -203,8 +198,8 @@ fn flags(server: &Server) -> String {
     if names.is_empty() {
         return "`--backend NAME=URL`".to_owned();
     }
-    let shown = names.iter().take(FLAGS_SHOWN_MAX);
-    let flags: Vec<String> = shown
+    let flags: Vec<String> = names
+        .iter()
         .map(|name| format!("`--backend {name}=URL`"))
         .collect();
     flags.join(" ")

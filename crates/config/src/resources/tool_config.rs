@@ -61,9 +61,9 @@ impl ToolConfigs {
     ) {
         let key = (namespace.to_owned(), name.to_string());
         let Some(config) = self.all.get(&key) else {
-            let own = self.all.keys().filter(|(own, _)| own == namespace);
-            let names: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
-            diagnostics.push(not_found(name, "MCPToolConfig", namespace, &names));
+            let all = self.all.keys();
+            let all = all.map(|(namespace, name)| (namespace.as_str(), name.as_str()));
+            diagnostics.push(not_found(name, "MCPToolConfig", namespace, all));
             return;
         };
         if rule.filter.is_none() {

@@ -6,6 +6,7 @@ use crate::settings::{Aggregation, Strategy, ToolOverride, ToolRule, Visibility}
 use onecall_dialects::toolhive::read_annotations;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Place, Text, codes};
 use onecall_workflow::name::BackendName;
+use onecall_workflow::workflow::Annotations;
 use std::collections::BTreeMap;
 
 pub(super) fn read(
@@ -122,11 +123,22 @@ pub(crate) fn read_override(entry: &Entry, diagnostics: &mut Diagnostics) -> Opt
     let annotations = fields.optional_fields("annotations", diagnostics);
     let annotations = annotations.map(|own| read_annotations(own, diagnostics));
     fields.finish(diagnostics);
+    let annotations = annotations.unwrap_or_default();
+    if name.is_none() && description.is_none() && annotations == Annotations::default() {
+        diagnostics.push(changes_nothing(&entry.key));
+    }
     Some(ToolOverride {
         name: name.map(ToString::to_string),
         description: description.map(ToString::to_string),
-        annotations: annotations.unwrap_or_default(),
+        annotations,
     })
+}
+
+fn changes_nothing(tool: &Text) -> Diagnostic {
+    let message = format!("the override of `{tool}` changes nothing");
+    Diagnostic::warning(codes::EMPTY_OVERRIDE, message)
+        .label(tool.place(), "an empty override")
+        .help("give it a `name`, a `description` or `annotations`, or remove it")
 }
 
 fn lacking(place: &Place, message: &str) -> Diagnostic {

@@ -353,3 +353,60 @@ fn what_backends_are_called_with_names_backends() {
     let right = server.replace("githb", "github");
     assert!(load(&[("v.yaml", &right)]).faults().is_empty());
 }
+
+fn group(name: &str, namespace: &str) -> String {
+    format!(
+        "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPGroup\nmetadata: {{name: {name}, namespace: {namespace}}}\n"
+    )
+}
+
+#[test]
+fn a_group_that_no_file_defines_is_told() {
+    let told = |groups: &[String]| {
+        let groups = groups.join("---\n");
+        let outcome = load(&[("server.yaml", SERVER), ("groups.yaml", &groups)]);
+        let diagnostics = outcome.diagnostics.iter();
+        let of_groups = diagnostics.filter(|own| own.message.contains("MCPGroup"));
+        of_groups
+            .map(|own| format!("{} {}", own.code.as_str(), own.message))
+            .collect::<Vec<_>>()
+    };
+    // Without any group, a server and its member define theirs by naming it.
+    assert_eq!(told(&[]), [""; 0]);
+    assert_eq!(
+        told(&[group("backends", "elsewhere"), group("backends", "prod")]),
+        [""; 0]
+    );
+    let near = told(&[group("backend", "prod"), group("backends", "elsewhere")]);
+    assert_eq!(
+        near,
+        [
+            "WF607 no MCPGroup is named `backends` in namespace `prod`; one is in namespace `elsewhere`"
+        ]
+    );
+    let near = told(&[group("backend", "prod")]);
+    let prod = "WF622 no file defines MCPGroup `backends` of namespace `prod`";
+    assert_eq!(near, [prod]);
+}
+
+#[test]
+fn a_definition_of_another_namespace_is_told_as_one() {
+    let elsewhere = definition(SOUND).replace("namespace: prod", "namespace: staging");
+    let outcome = load(&[("server.yaml", SERVER), ("def.yaml", &elsewhere)]);
+    let report = outcome.report();
+    let message = "no VirtualMCPCompositeToolDefinition is named `deploy-app` in namespace `prod`; one is in namespace `staging`";
+    assert!(report.contains(message), "{report}");
+}
+
+#[test]
+fn a_server_without_backends_names_every_flag_it_needs() {
+    let steps: String = (0..8)
+        .map(|at| format!("  - {{id: s{at}, tool: b{at}.get}}\n"))
+        .collect();
+    let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v, namespace: prod}\nspec: {groupRef: {name: g}, compositeToolRefs: [{name: deploy-app}]}\n";
+    let report = load(&[("server.yaml", server), ("def.yaml", &definition(&steps))]).report();
+    for at in 0..8 {
+        let flag = format!("`--backend b{at}=URL`");
+        assert!(report.contains(&flag), "{report}");
+    }
+}

@@ -12,7 +12,7 @@ use onecall_source::suggest;
 pub(super) fn tell(runtime: &Runtime, published: &Published, tool: &str, place: &str) -> Exit {
     let mut is_down = false;
     for status in runtime.backends() {
-        if let BackendState::Down { reason, .. } = status.state {
+        if let BackendState::Down { reason, .. } | BackendState::Invalid { reason } = status.state {
             print::err(format!("error: backend `{}`: {reason}", status.name));
             is_down = true;
         }

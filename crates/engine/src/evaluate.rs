@@ -96,7 +96,12 @@ impl Evaluator for PlanEvaluator {
             iterations_max: each.iterations_max,
             is_lenient: each.output == Shape::Report || each.items.is_constant(),
         };
-        evaluate::items(&each.items, scope, accepted).map_err(|fault| failure("collection", &fault))
+        evaluate::items(&each.items, scope, accepted).map_err(|mut fault| {
+            if fault.kind == FaultKind::Iterations {
+                fault.message.push_str(more_items(each));
+            }
+            failure("collection", &fault)
+        })
     }
 
     fn transform(
@@ -150,6 +155,14 @@ impl Evaluator for PlanEvaluator {
     }
 }
 
+/// What to do about a collection with too many items, in the words of the files that have such loops.
+fn more_items(each: &Each) -> &'static str {
+    match each.output {
+        Shape::Report => "; raise `maxIterations` (at most 1000)",
+        Shape::Plain => "; raise `max_items`, or in a suite `max_iterations` (at most 100000)",
+    }
+}
+
 fn failure(what: &str, fault: &Fault) -> Failure {
     let code = match fault.kind {
         FaultKind::Missing => Code::ExpressionMissing,
@@ -161,5 +174,12 @@ fn failure(what: &str, fault: &Fault) -> Failure {
         FaultKind::Output => Code::ExpressionOutput,
         FaultKind::Patterns => Code::LimitPatterns,
     };
-    Failure::new(code, format!("{what}: {}", fault.message))
+    let message = &fault.message;
+    // A message that names what failed is not told twice.
+    let begins = message.strip_prefix("required ").unwrap_or(message);
+    let begins = begins.strip_prefix("the ").unwrap_or(begins);
+    if begins.starts_with(what) {
+        return Failure::new(code, message.clone());
+    }
+    Failure::new(code, format!("{what}: {message}"))
 }

@@ -82,10 +82,13 @@ impl Diagnostics {
         }
     }
 
-    /// Orders by place, then severity, then code; diagnostics without a place come first.
+    /// Orders by place, then severity, then code; diagnostics without a place come first. Notes come after everything
+    /// else, so that they do not hide an error.
     pub fn sort(&mut self) {
+        let is_note = |own: &Diagnostic| own.severity == Severity::Note;
         self.items.sort_by(|a, b| {
-            (a.place(), a.severity, a.code, &a.message).cmp(&(
+            (is_note(a), a.place(), a.severity, a.code, &a.message).cmp(&(
+                is_note(b),
                 b.place(),
                 b.severity,
                 b.code,

@@ -59,6 +59,10 @@ pub struct Rules {
     pub roots: Roots,
     /// Steps that continue after a failure only because the run's failure mode says so.
     pub continued_by_mode: BTreeSet<StepName>,
+    /// Steps whose timeout is the default of the dialect.
+    pub timeouts_by_default: BTreeSet<StepName>,
+    /// Loops whose items have the default timeout of the dialect.
+    pub item_timeouts_by_default: BTreeSet<StepName>,
 }
 
 impl Default for Rules {
@@ -71,6 +75,8 @@ impl Default for Rules {
             default_places: BTreeMap::new(),
             roots: Roots::GO,
             continued_by_mode: BTreeSet::new(),
+            timeouts_by_default: BTreeSet::new(),
+            item_timeouts_by_default: BTreeSet::new(),
         }
     }
 }

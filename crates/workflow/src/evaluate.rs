@@ -6,7 +6,7 @@ pub(crate) mod tests;
 
 use crate::coerce::{self, Coercer};
 use crate::expression::{Expression, Piece, Program, ValueTemplate, kind_of};
-use crate::limits::Bounds;
+use crate::limits::{Bounds, KEYS_SHOWN_MAX};
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
@@ -82,9 +82,26 @@ impl From<RenderError> for Fault {
 /// what a missing value means is for the place that reads it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found<'a> {
-    /// What was read, as the author wrote it.
-    Missing(String),
+    Missing(Missing),
     Value(Cow<'a, Value>),
+}
+
+/// A read that found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What was read, as the author wrote it.
+    pub read: String,
+    /// The keys that exist where the first missing one was looked for.
+    pub keys: Vec<String>,
+}
+
+impl Missing {
+    fn new(read: &str) -> Self {
+        Self {
+            read: read.trim().to_owned(),
+            keys: Vec::new(),
+        }
+    }
 }
 
 /// The value of an expression, with its JSON type where the expression is a whole value.
@@ -93,7 +110,10 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
         Program::Text(text) => Ok(Found::Value(Cow::Owned(Value::from(text.as_str())))),
         Program::Path(path) => match path.read(scope) {
             Ok(Some(value)) => Ok(Found::Value(value)),
-            Ok(None) => Ok(Found::Missing(expression.words_of(path))),
+            Ok(None) => Ok(Found::Missing(Missing {
+                read: expression.words_of(path).trim().to_owned(),
+                keys: path.keys_beside(scope),
+            })),
             Err(mut error) => {
                 error.path = expression.words_of(path);
                 Err(Fault::new(FaultKind::Failed, error.to_string()))
@@ -107,7 +127,7 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
             {
                 GoEvaluated::Missing(span) => {
                     let read = go.text().get(span.range()).unwrap_or(go.text());
-                    Ok(Found::Missing(read.to_owned()))
+                    Ok(Found::Missing(Missing::new(read)))
                 }
                 GoEvaluated::Value(value) => Ok(Found::Value(Cow::Owned(value.into_owned()))),
             }
@@ -135,7 +155,8 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
                 .template()
                 .render(Node::Object(&context), &go.render_options(scope.bounds()))?;
             if let (Some(span), false) = (rendered.missing.first(), go.options().go_missing) {
-                return Err(missing(go.text().get(span.range()).unwrap_or(go.text())));
+                let read = go.text().get(span.range()).unwrap_or(go.text());
+                return Err(missing(&Missing::new(read)));
             }
             String::from_utf8(rendered.bytes).map_err(|_| {
                 Fault::new(
@@ -183,11 +204,19 @@ pub fn as_text(value: &Value) -> String {
     }
 }
 
-pub(crate) fn missing(read: &str) -> Fault {
-    Fault::new(
-        FaultKind::Missing,
-        format!("`{}` has no value", read.trim()),
-    )
+pub(crate) fn missing(missing: &Missing) -> Fault {
+    let mut message = format!("`{}` has no value", missing.read);
+    let (shown, more) = missing
+        .keys
+        .split_at(missing.keys.len().min(KEYS_SHOWN_MAX));
+    if !shown.is_empty() {
+        let shown: Vec<String> = shown.iter().map(|key| format!("`{key}`")).collect();
+        let _ = write!(message, "; the keys there are {}", shown.join(", "));
+    }
+    if !more.is_empty() {
+        let _ = write!(message, " and {} more", more.len());
+    }
+    Fault::new(FaultKind::Missing, message)
 }
 
 /// Arguments of a call, expanded at every depth and fitted to the tool's schema.

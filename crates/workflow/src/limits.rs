@@ -1,5 +1,9 @@
 //! Limits of the representation. A dialect may set narrower ones; none may set wider ones.
 
+/// Limit: keys that a message lists where a path found nothing, and characters of each.
+pub(crate) const KEYS_SHOWN_MAX: usize = 8;
+pub(crate) const KEY_CHARS_SHOWN_MAX: usize = 40;
+
 /// Steps of one workflow.
 pub const STEPS_MAX: usize = 1_000;
 /// Depth of nested output properties.

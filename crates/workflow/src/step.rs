@@ -148,6 +148,9 @@ pub struct Ask {
     pub output: Shape,
 }
 
+/// The item name of a loop whose own name for it is invalid: any read of an item is taken for one of it.
+pub const UNREADABLE_ITEM: &str = "";
+
 /// A loop over a collection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Each {

@@ -259,7 +259,7 @@ fn names_are_held_to_the_guide_in_resources_only() {
     );
     assert_eq!(load(&[("d.yaml", &config("a/b"))]).codes(), ["WF030"]);
     let resource = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {name: d}\nspec: {name: Upper, description: d, steps: [{id: s, tool: b.t}]}\n";
-    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF608", "WF030"]);
+    assert_eq!(load(&[("d.yaml", resource)]).codes(), ["WF030", "WF608"]);
 }
 
 #[test]
@@ -321,5 +321,72 @@ fn template_modes_of_the_configuration_hold_for_every_file() {
     assert!(
         printed.contains("x = go go missing \"{{.params.a}}\""),
         "{printed}"
+    );
+}
+
+/// The codes and messages of a file with these steps of a composite tool.
+fn messages(steps: &str, more: &str) -> Vec<String> {
+    let file = format!(
+        "name: d\nbackends: [{{name: t, command: x}}]\ncompositeTools:\n- name: c\n  description: d\n{more}  steps:\n{steps}"
+    );
+    let outcome = load(&[("c.yaml", &file)]);
+    let all = outcome.diagnostics.iter();
+    all.map(|own| format!("{} {}", own.code.as_str(), own.message))
+        .collect()
+}
+
+#[test]
+fn a_mistake_in_a_loop_is_one_error() {
+    let each = "  - id: each\n    type: forEach\n    collection: '[1]'\n";
+    for inner in [
+        "{type: elicitation, message: \"sure?\", schema: {type: object}}",
+        "{message: \"sure?\"}",
+    ] {
+        let steps = format!("{each}    step: {inner}\n");
+        let expected = ["WF033 the step of a loop cannot be a question"];
+        assert_eq!(messages(&steps, ""), expected, "{inner}");
+    }
+    let steps = format!(
+        "{each}    itemVar: index\n    step: {{tool: t.a, arguments: {{x: \"{{{{.forEach.item}}}}\"}}}}\n"
+    );
+    let expected = ["WF038 `itemVar: index` is taken by the number of the item"];
+    assert_eq!(messages(&steps, ""), expected);
+}
+
+#[test]
+fn timeouts_are_compared_only_if_the_file_sets_them() {
+    let step = |timeout: &str| format!("  - {{id: a, tool: t.a, {timeout}arguments: {{}}}}\n");
+    assert_eq!(messages(&step(""), "  timeout: 1m\n"), [""; 0]);
+    let both = messages(&step("timeout: 2m, "), "  timeout: 1m\n");
+    assert_eq!(
+        both,
+        ["WF108 step `a` may take 2m, but the whole run only 1m"]
+    );
+}
+
+#[test]
+fn an_action_without_its_mapping_is_shown_with_it() {
+    let steps = "  - {id: a, tool: t.a, arguments: {}, onError: continue}\n";
+    let file = format!(
+        "name: d\nbackends: [{{name: t, command: x}}]\ncompositeTools:\n- name: c\n  description: d\n  steps:\n{steps}"
+    );
+    let report = load(&[("c.yaml", &file)]).report();
+    assert!(
+        report.contains("= help: write `onError: {action: continue}`"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_read_of_the_output_alone_may_be_served_by_a_default_of_the_output() {
+    let more = "  output: {properties: {x: {type: string, description: d, value: \"{{.steps.a.output.text}}\"}}}\n";
+    let steps = "  - {id: a, tool: t.a, arguments: {}, condition: \"{{eq 1 2}}\"}\n";
+    let file = format!(
+        "name: d\nbackends: [{{name: t, command: x}}]\ncompositeTools:\n- name: c\n  description: d\n{more}  steps:\n{steps}"
+    );
+    let report = load(&[("c.yaml", &file)]).report();
+    assert!(
+        report.contains("= help: or give property `x` of the output a `default`"),
+        "{report}"
     );
 }

@@ -12,7 +12,7 @@ use crate::schema_places;
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::builder::{Builder, Rules, Undeclared};
 use onecall_workflow::draft::Built;
-use onecall_workflow::name::WorkflowName;
+use onecall_workflow::name::{StepName, WorkflowName};
 use onecall_workflow::policy::{AnyFailed, Budget, Run};
 use onecall_workflow::workflow::Output;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,6 +166,15 @@ impl Context<'_> {
             inputs_place: written.inputs.map(|node| node.place.clone()),
             ..Rules::default()
         };
+        let states_none = written.steps.iter().filter(|step| {
+            let policy = step.policy.and_then(|policy| policy.get("timeout"));
+            policy.is_none()
+        });
+        for id in states_none.filter_map(|step| step.id) {
+            let name = StepName::from(id.as_str());
+            builder.rules.timeouts_by_default.insert(name.clone());
+            builder.rules.item_timeouts_by_default.insert(name);
+        }
         if let Some(node) = written.inputs {
             schema_places::defaults(node, "", &mut builder.rules.default_places);
         }

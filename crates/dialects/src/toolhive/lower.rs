@@ -67,6 +67,9 @@ pub(super) fn composite_tool(
         if continues && step.on_error.is_none() {
             rules.continued_by_mode.insert(lowered.name.clone());
         }
+        if step.timeout.is_none() {
+            rules.timeouts_by_default.insert(lowered.name.clone());
+        }
         builder.steps.push(lowered);
     }
     builder.rules = rules;

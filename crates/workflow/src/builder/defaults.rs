@@ -96,7 +96,25 @@ fn missing_default(builder: &Builder, step: &Step, lacking: &[Lack<'_>]) -> Diag
         };
     }
     diagnostic = diagnostic.secondary(&step.place, reason(builder, step));
-    diagnostic.help(help(key, step, lacking))
+    diagnostic = diagnostic.help(help(key, step, lacking));
+    match in_output(lacking) {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+/// The other way out, if only the output reads the step: a property of it may have a default.
+fn in_output(lacking: &[Lack<'_>]) -> Option<String> {
+    let is_output = |lack: &Lack<'_>| matches!(lack.read.reader, Reader::Output { .. });
+    if !lacking.iter().all(is_output) {
+        return None;
+    }
+    let mut parts: Vec<&str> = lacking.iter().map(|lack| lack.read.part.as_str()).collect();
+    parts.dedup();
+    Some(format!(
+        "or give {} of the output a `default`",
+        parts.join(" and ")
+    ))
 }
 
 fn help(key: &str, step: &Step, lacking: &[Lack<'_>]) -> String {

@@ -3,6 +3,7 @@
 use super::Builder;
 use crate::expression::{Facet, Part, RunField, Target};
 use crate::reads::Read;
+use crate::step::UNREADABLE_ITEM;
 use onecall_source::{Diagnostic, Diagnostics, Place, codes, suggest};
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub(super) fn check(builder: &Builder, reads: &[Read<'_>], diagnostics: &mut Dia
                 diagnostics.extend(undeclared_parameter(declared, read, segments));
             }
             Target::Item { name } => match read.item_name {
-                Some(item) if name == item || name == "index" => {}
+                Some(item) if name == item || name == "index" || item == UNREADABLE_ITEM => {}
                 Some(item) => diagnostics.push(unknown_item(read, name, item)),
                 None => diagnostics.push(outside_loop(read)),
             },

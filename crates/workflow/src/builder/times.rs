@@ -1,4 +1,4 @@
-//! Arithmetic of time-outs: a bound that can never be reached, or a loop that cannot end in time.
+//! Arithmetic of timeouts that the file sets: a bound that can never be reached, or a loop that cannot end in time.
 
 use super::Builder;
 use crate::policy::WhileAsking;
@@ -17,12 +17,14 @@ pub(super) fn check(builder: &Builder, diagnostics: &mut Diagnostics) {
         if let Some(timeout) = step.timeout
             && timeout > run
             && !is_free
+            && !builder.rules.timeouts_by_default.contains(&step.name)
         {
             diagnostics.push(step_above_run(step, timeout, run));
         }
         if let Action::Each(each) = &step.action
             && let Some(longest) = longest(each)
             && longest > run
+            && !builder.rules.item_timeouts_by_default.contains(&step.name)
         {
             diagnostics.push(loop_above_run(step, each, longest, run));
         }

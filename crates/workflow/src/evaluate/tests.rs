@@ -10,7 +10,7 @@ use crate::expression::{
 use crate::scope::{ItemView, RunView, Scope, StepView};
 use crate::step::{Condition, Truth};
 use onecall_source::Text;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A run that stands still.
 pub(crate) struct Still {
@@ -290,7 +290,7 @@ fn missing_arguments_are_left_out_unless_required() {
     check_missing(
         json!({"required": ["a"]}),
         &template,
-        Err("a: `input.absent` has no value"),
+        Err("a: `input.absent` has no value; the keys there are `there`, `null`"),
     );
 
     let nested = object(&[("o", object(&[("a", read("absent"))]))]);
@@ -300,7 +300,11 @@ fn missing_arguments_are_left_out_unless_required() {
         Ok(json!({"o": {}})),
     );
     let inner = json!({"properties": {"o": {"required": ["a"]}}});
-    check_missing(inner, &nested, Err("o.a: `input.absent` has no value"));
+    check_missing(
+        inner,
+        &nested,
+        Err("o.a: `input.absent` has no value; the keys there are `there`, `null`"),
+    );
 
     let null = object(&[("a", read("null"))]);
     check_missing(json!({"required": ["a"]}), &null, Ok(json!({"a": null})));
@@ -313,7 +317,11 @@ fn missing_values_in_lists_fail_with_their_place() {
         "l",
         ValueTemplate::Array(vec![read("there"), read("absent")]),
     )]);
-    check_missing(json!({}), &list, Err("l[1]: `input.absent` has no value"));
+    check_missing(
+        json!({}),
+        &list,
+        Err("l[1]: `input.absent` has no value; the keys there are `there`, `null`"),
+    );
 
     let objects = object(&[(
         "l",
@@ -321,7 +329,11 @@ fn missing_values_in_lists_fail_with_their_place() {
     )]);
     check_missing(json!({}), &objects, Ok(json!({"l": [{}]})));
     let schema = json!({"properties": {"l": {"items": {"required": ["a"]}}}});
-    check_missing(schema, &objects, Err("l[0].a: `input.absent` has no value"));
+    check_missing(
+        schema,
+        &objects,
+        Err("l[0].a: `input.absent` has no value; the keys there are `there`, `null`"),
+    );
 }
 
 #[test]
@@ -467,10 +479,30 @@ fn what_is_missing_is_named_in_the_words_of_the_file() {
         (".inputs.c", "`.inputs.c` has no value"),
         ("${c}", "`${c}` has no value"),
     ] {
+        let expected = format!("{expected}; the keys there are `n`");
         assert_eq!(words(written, &["c"]), expected);
     }
     assert_eq!(
         words("{{ .params.n.x }}", &["n", "x"]),
         "cannot read `x` of a number in `.params.n.x`"
+    );
+}
+
+#[test]
+fn a_path_without_a_value_lists_the_keys_that_exist() {
+    let many: Map<String, Value> = (0..12).map(|at| (format!("k{at:02}"), json!(at))).collect();
+    let scope = Still::with_input(json!({ "a": { "name": 1 }, "l": [1], "many": many }));
+    let message = |segments: &[&str]| {
+        text(&path(Root::Input, segments), &scope)
+            .unwrap_err()
+            .message
+    };
+    assert_eq!(
+        message(&["a", "nam"]),
+        "`input.a.nam` has no value; the keys there are `name`"
+    );
+    assert_eq!(
+        message(&["many", "x"]),
+        "`input.many.x` has no value; the keys there are `k00`, `k01`, `k02`, `k03`, `k04`, `k05`, `k06`, `k07` and 4 more"
     );
 }

@@ -3,6 +3,7 @@
 //! a field of null or of a value that has no fields is an error. A path with a default is never either.
 
 use super::{Part, Target};
+use crate::limits::KEY_CHARS_SHOWN_MAX;
 use crate::scope::Scope;
 use onecall_mcp::{content_map, sole_text};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -190,6 +191,29 @@ impl Path {
         self.or_default(found)
     }
 
+    /// The keys of the value that lacks the next part of this path.
+    pub(crate) fn keys_beside(&self, scope: &dyn Scope) -> Vec<String> {
+        let Some(start) = self.start(scope) else {
+            return Vec::new();
+        };
+        let mut value = &*start;
+        for segment in &self.segments {
+            let next = match (segment, value) {
+                (Segment::Key(key), Value::Object(object)) => object.get(key),
+                (Segment::Index(index), Value::Array(items)) => item_at(items, *index),
+                _ => return Vec::new(),
+            };
+            match (next, value) {
+                (Some(next), _) => value = next,
+                (None, Value::Object(object)) => {
+                    return object.keys().map(|key| short(key)).collect();
+                }
+                (None, _) => return Vec::new(),
+            }
+        }
+        Vec::new()
+    }
+
     fn or_default<'a>(
         &self,
         found: Result<Option<Cow<'a, Value>>, PathError>,
@@ -320,6 +344,10 @@ pub(super) fn run_field_target(root: &'static str, field: Option<&str>) -> Targe
         },
         Some(_) | None => Target::Ambient,
     }
+}
+
+fn short(key: &str) -> String {
+    key.chars().take(KEY_CHARS_SHOWN_MAX).collect()
 }
 
 fn item_at(items: &[Value], index: i64) -> Option<&Value> {

@@ -159,7 +159,10 @@ fn defaults_stand_in_for_missing_and_misfit_and_are_told() {
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(names, ["missing", "misfit", "null"]);
-    assert_eq!(got.defaulted[0].1, "`input.absent` has no value");
+    assert_eq!(
+        got.defaulted[0].1,
+        "`input.absent` has no value; the keys there are `n`, `text`, `null`"
+    );
 }
 
 #[test]

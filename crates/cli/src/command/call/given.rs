@@ -79,8 +79,9 @@ impl Given {
         Value::Object(self.object)
     }
 
-    /// After a failure: how to give what is missing, or to send what looks like a number, or other JSON, as that.
-    pub(super) fn hint(&self) -> Option<String> {
+    /// After a failure with this message: how to give what is missing, or, if a type does not match, to send what
+    /// looks like a number, or other JSON, as that.
+    pub(super) fn hint(&self, message: &str) -> Option<String> {
         if !self.missing.is_empty() {
             let words = self.missing.iter().map(|key| format!("{key}=…"));
             let words: Vec<String> = words.take(ARGUMENTS_SHOWN_MAX).collect();
@@ -89,13 +90,28 @@ impl Given {
         let key = self.texts.iter().find(|key| {
             let text = self.object.get(*key).and_then(Value::as_str);
             let read = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-            read.is_some_and(|read| !read.is_string())
+            read.is_some_and(|read| is_mismatch(message, key, &read))
         })?;
         let text = self.object.get(key)?.as_str()?;
         Some(format!(
             "`{key}={text}` sends a text; `{key}:={text}` sends JSON"
         ))
     }
+}
+
+/// Whether a message says that this argument should have been of the type of this value.
+fn is_mismatch(message: &str, key: &str, value: &Value) -> bool {
+    let names: &[&str] = match value {
+        Value::Null | Value::String(_) => &[],
+        Value::Bool(_) => &["bool"],
+        Value::Number(_) => &["number", "int", "float"],
+        Value::Array(_) => &["array", "list"],
+        Value::Object(_) => &["object", "dict", "mapping"],
+    };
+    let is_word = |word: &str| names.iter().any(|name| word.starts_with(name));
+    let lower = message.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    message.contains(key) && words.any(is_word)
 }
 
 /// How all arguments are given at once.
@@ -159,11 +175,13 @@ mod tests {
         let expected =
             json!({ "a": 1, "b": "x", "c": "1", "d": true, "e": [1], "f": "1.5", "g": "2" });
         assert_eq!(given.to_value(), expected);
-        let hint = given.hint().unwrap();
+        let hint = given.hint("`c` must be an integer").unwrap();
         assert_eq!(hint, "`c=1` sends a text; `c:=1` sends JSON");
+        assert_eq!(given.hint("`c` is too short"), None);
+        assert_eq!(given.hint("`d` must be an integer"), None);
         let schema =
             json!({ "properties": {}, "required": ["c", "x", "y"], "additionalProperties": true });
         given.meet("t", Some(&schema));
-        assert_eq!(given.hint().unwrap(), "add `x=… y=…`");
+        assert_eq!(given.hint("").unwrap(), "add `x=… y=…`");
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn told(reply: Reply, who: &str, given: &Given) -> anyhow::Result<Exi
             let (code, message) = (error.code, error.message);
             print::err(format!("error: {who} answered {code}: {message}"));
             if code == onecall_mcp::code::INVALID_PARAMS {
-                print_hint(given);
+                print_hint(given, &message);
             }
             return Ok(Exit::Failed);
         }
@@ -156,13 +156,13 @@ pub(super) fn told(reply: Reply, who: &str, given: &Given) -> anyhow::Result<Exi
     };
     let exit = print_result(&result);
     if is_about_arguments(result.value()) {
-        print_hint(given);
+        print_hint(given, &result.value().to_string());
     }
     Ok(exit)
 }
 
-fn print_hint(given: &Given) {
-    if let Some(hint) = given.hint() {
+fn print_hint(given: &Given, message: &str) {
+    if let Some(hint) = given.hint(message) {
         print::err(format!("  = help: {hint}"));
     }
 }

@@ -14,7 +14,7 @@ use onecall_workflow::expression::{Expression, ValueTemplate, nowhere};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
-    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth, UNREADABLE_ITEM,
 };
 
 const STEP_ID: StepNamed = StepNamed {
@@ -132,9 +132,13 @@ impl Context {
         what: &str,
         diagnostics: &mut Diagnostics,
     ) -> Each {
-        let item_name = each.item_var.map_or("item", |name| name.as_str());
-        if let Some(name) = each.item_var {
-            diagnostics.extend(name::item_fault(name, "itemVar"));
+        let mut item_name = each.item_var.map_or("item", |name| name.as_str());
+        if let Some(fault) = each
+            .item_var
+            .and_then(|name| name::item_fault(name, "itemVar"))
+        {
+            diagnostics.push(fault);
+            item_name = UNREADABLE_ITEM;
         }
         let body = match &each.step {
             Some(inner) => self.body(inner, outer, what, diagnostics),

@@ -232,7 +232,13 @@ fn read_loop<'n>(fields: &mut Fields<'n>, diagnostics: &mut Diagnostics) -> Loop
         max_parallel: fields.optional_integer("maxParallel", 0..=i64::MAX, diagnostics),
         max_iterations: fields.optional_integer("maxIterations", 0..=1_000, diagnostics),
         step: inner
-            .and_then(|node| Step::read_inner(node, diagnostics))
+            .and_then(|node| {
+                if is_question(node) {
+                    diagnostics.push(question_in_loop(node));
+                    return None;
+                }
+                Step::read_inner(node, diagnostics)
+            })
             .map(Box::new),
     }
 }
@@ -251,8 +257,12 @@ fn read_refusal(
 
 impl<'n> OnError<'n> {
     fn read(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Self> {
-        let mut fields = Fields::read(node, "onError", diagnostics)?;
         let choices = ["abort", "continue", "retry"];
+        if let Some(action) = node.as_text().filter(|own| choices.contains(&own.as_str())) {
+            diagnostics.push(action_alone(action));
+            return None;
+        }
+        let mut fields = Fields::read(node, "onError", diagnostics)?;
         let has_retry_on = fields.has("retryOn");
         let retry_on = fields.string_sequence("retryOn", diagnostics);
         let on_error = Self {
@@ -267,6 +277,33 @@ impl<'n> OnError<'n> {
         fields.finish(diagnostics);
         Some(on_error)
     }
+}
+
+/// `onError: continue`.
+fn action_alone(action: &Text) -> Diagnostic {
+    let message = "`onError` must be a mapping, but is a string";
+    Diagnostic::error(codes::WRONG_TYPE, message)
+        .label(action.place(), "expected a mapping")
+        .help(format!("write `onError: {{action: {action}}}`"))
+}
+
+/// Whether the step of a loop is written as a question.
+fn is_question(node: &Node) -> bool {
+    match node.get("type").and_then(Node::as_text) {
+        Some(stated) => stated.as_str() == "elicitation",
+        None => node.get("message").is_some() && node.get("tool").is_none(),
+    }
+}
+
+fn question_in_loop(node: &Node) -> Diagnostic {
+    let place = node
+        .entry("type")
+        .or_else(|| node.entry("message"))
+        .map_or(&node.place, |entry| entry.key.place());
+    let message = "the step of a loop cannot be a question";
+    Diagnostic::error(codes::KEY_NOT_APPLICABLE, message)
+        .label(place, "a loop calls a tool for each item")
+        .help("ask in a step before the loop, or call a tool")
 }
 
 fn inner_depends_on(entry: &Entry) -> Diagnostic {

@@ -1,10 +1,11 @@
 //! The real program, killed at random moments. Servers are started on one store, given calls and killed with
-//! SIGKILL; the next one goes on with what they left. The ledger of the demo backends is the outside witness.
+//! SIGKILL; the next one goes on with what they left. At the end one is stopped for longer than its lease (`stop`). The ledger of the demo backends is the outside witness.
 //! What is compared with what is in `judge`.
 
 mod client;
 mod judge;
 mod process;
+mod stop;
 mod workflows;
 
 use crate::sim::dice::Dice;
@@ -83,6 +84,8 @@ pub struct Report {
     pub held: u64,
     pub lost: u64,
     pub doubled: u64,
+    /// Callers that waited while their runs were parked or taken over.
+    pub waited: u64,
     /// What was lost or doubled, in words.
     pub faults: Vec<String>,
     pub took: Duration,
@@ -121,10 +124,11 @@ impl fmt::Display for Report {
         )?;
         write!(
             out,
-            "seed {} · {} kills with a call in flight · {} taken over by a living server · {:.1} s",
+            "seed {} · {} kills with a call in flight · {} taken over by a living server · {} callers waited · {:.1} s",
             self.seed,
             self.in_flight,
             self.taken_over,
+            self.waited,
             self.took.as_secs_f64()
         )?;
         for line in self.faults.iter().chain(&self.shortfalls()) {
@@ -160,6 +164,7 @@ pub fn run(options: &Options) -> Result<Report, Fault> {
     };
     world.drain()?;
     drop(last);
+    stop::stop(&world.ground, &mut world.client, &mut world.report)?;
     judge::judge(
         &mut world.report,
         &*world.store,

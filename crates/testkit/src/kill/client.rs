@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Limit: bytes of an answer that are looked at.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 
+/// A server that says nothing for so long does not answer any more.
+const ANSWER_WAIT: Duration = Duration::from_mins(2);
+
 #[derive(Default)]
 pub(super) struct Client {
     callers: Vec<JoinHandle<()>>,
@@ -74,6 +77,7 @@ fn request(address: &str, tool: &str, arguments: &Value) -> String {
 /// The run that the answer reports as completed, if one came at all.
 fn exchange(address: &str, request: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(ANSWER_WAIT)).ok()?;
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     stream

@@ -1,6 +1,7 @@
 //! The processes of the kill test: one demo backend that stays, and servers that do not. Ends what it starts.
 
 use super::{Fault, workflows};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,16 @@ impl Server {
             }
         }
         Err(format!("{command:?} ended without serving").into())
+    }
+
+    /// Where it listens, as `host:port`.
+    pub(super) fn address(&self) -> &str {
+        let address = self.url.trim_start_matches("http://");
+        address.trim_end_matches("/mcp")
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Fault> {
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
     /// SIGKILL, and the end of the process.

@@ -1,7 +1,7 @@
 //! The workflows of the kill test. `append` is the one tool of theirs that may not be called again; everything else
 //! is idempotent, read-only or under `onError: retry`.
 
-/// The workflows, those that write most of all.
+/// The workflows that are called while servers are killed, those that write most of all.
 pub(super) const NAMES: &[&str] = &[
     "chain", "chain", "wide", "loop", "loop", "again", "asks", "reads",
 ];
@@ -91,6 +91,14 @@ compositeTools:
         tool: far_put
         arguments: { key: "{{ .params.id }}", value: "{{ .steps.stumble.output.calls }}", after_ms: "{{ .params.ms }}" }
         dependsOn: [stumble]
+  - name: later
+    description: Fails, and is tried again after more time than a run stays in memory
+    parameters: *parameters
+    steps:
+      - id: stumble
+        tool: far_flaky
+        arguments: { key: "{{ .params.id }}", fails: 1 }
+        onError: { action: retry, retryCount: 3, retryDelay: 20s }
   - name: asks
     description: Asks between two writes
     parameters: *parameters

@@ -11,6 +11,7 @@ use http::request::Parts;
 use onecall_engine::identity::RunId;
 use onecall_mcp::limits::URI_BYTES_MAX;
 use onecall_mcp::{Era, Fields, RpcError, field, meta, method};
+use onecall_runtime::calls::Moved;
 use onecall_runtime::offers::Subscription;
 use onecall_runtime::runtime::Runtime;
 use rmcp::model::{CustomNotification, Extensions, ServerNotification, SubscriptionFilter};
@@ -192,6 +193,7 @@ impl Listener {
             return;
         };
         let mut last = Value::Null;
+        let mut rested = false;
         while let Ok(task) = tasks::told(&self.shared, run, &self.caller).await {
             let stands = json!([
                 task["status"],
@@ -209,9 +211,14 @@ impl Listener {
                 return;
             }
             if !standing.rests() {
-                drop(follower.moved().await);
+                // It was found at rest a moment ago: a pause, so that two views that differ do not take turns.
+                if rested {
+                    tokio::time::sleep(TASK_LOOK).await;
+                }
+                rested = matches!(follower.moved().await, Moved::Rests(_));
                 continue;
             }
+            rested = false;
             let open = standing.questions.iter();
             let settling: Vec<_> = open
                 .map(|asked| Box::pin(runtime.settles(run, &asked.step, asked.round)))

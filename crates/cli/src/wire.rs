@@ -537,6 +537,13 @@ pub(crate) fn existing_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// The store that was named, or the one in the state folder of the user.
 fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(store) = store {
+        // Not the whole URL, which may hold a password.
+        if let Some(scheme) = store.to_str().and_then(onecall_config::store_scheme) {
+            return Err(usage(format!(
+                "a store at a `{scheme}:` URL is not supported; `--store`, `ONECALL_STORE` and `store:` name a SQLite \
+                 file by its path, such as `--store runs.db`; `--ephemeral` keeps runs in memory"
+            )));
+        }
         return Ok(store.to_owned());
     }
     match state_directory() {

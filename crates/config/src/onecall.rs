@@ -4,6 +4,7 @@ use crate::backend::{self, Reader};
 use crate::limits::{PREFIX_CHARACTERS_MAX, REQUESTS_MAX, RESULT_BYTES_MAX};
 use crate::reach::{self, Reach};
 use crate::settings::{Access, Backend, Compositions, Expose, Limits, Links, Questions};
+use crate::store;
 use onecall_dialects::toolhive::read_duration;
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Place, Text, codes};
 use onecall_workflow::expression::GoOptions;
@@ -59,7 +60,11 @@ pub(crate) fn read(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnosti
     let environment = fields.string_sequence("environment", diagnostics);
     read.environment = environment.iter().map(ToString::to_string).collect();
     let store = fields.optional_string("store", diagnostics);
-    read.store = store.map(|store| (reader.path(store), store.place().clone()));
+    let unsupported = store.and_then(store::fault);
+    read.store = store
+        .filter(|_| unsupported.is_none())
+        .map(|store| (reader.path(store), store.place().clone()));
+    diagnostics.extend(unsupported);
     let choices = ["none", "async", "sync"];
     let durability = fields.optional_choice("durability", &choices, diagnostics);
     read.durability = durability.map(|durability| match durability.value {

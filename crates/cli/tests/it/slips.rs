@@ -422,3 +422,32 @@ fn a_tool_that_was_meant_is_named_as_the_step_writes_it() {
         told(home.path(), &["call", &file, "pay"], 1, &[&reason, &near]);
     }
 }
+
+#[test]
+fn a_store_at_a_url_is_refused_and_nothing_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let hello = hello();
+    let here = || std::fs::read_dir(home).unwrap().count();
+    let before = here();
+    for url in ["postgres://me:s3cret@db/x", "mysql://h/x", "sqlite:runs.db"] {
+        let scheme = url.split(':').next().unwrap();
+        for words in [
+            &["serve", &hello, "--port", "0", "--store", url][..],
+            &["call", &hello, "greet", "--store", url],
+            &["runs", "list", "--store", url],
+        ] {
+            let ran = run(home, words);
+            assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+            let text = format!("a store at a `{scheme}:` URL is not supported");
+            assert!(ran.err.contains(&text), "{ran:?}");
+            assert!(ran.err.contains("SQLite file"), "{ran:?}");
+            assert!(!ran.err.contains("s3cret"), "{ran:?}");
+        }
+        let mut command = onecall(home, &["runs", "list"]);
+        command.env("ONECALL_STORE", url);
+        let ran = Ran::from(command.output().unwrap());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+    }
+    assert_eq!(here(), before);
+}

@@ -128,7 +128,8 @@ super::codes! {
     LITERAL_SECRET = "WF619", "secret written in a file", "A token or another secret is written in a configuration file.";
     ACCESS = "WF620", "callers cannot be told apart safely", "What says who may call would let in the wrong ones, or nobody.";
     NO_CALLER_TOKEN = "WF621", "no caller shows a token to exchange", "A backend is called with what its caller's token is exchanged for, and no caller shows one.";
-    TOKEN_FILE_OPEN = "WF635", "token file that others can read", "A file that holds the token of a caller can be read by other users.";
     UNDEFINED_GROUP = "WF622", "group that no file defines", "A `groupRef` names a group that no file defines.";
     EMPTY_OVERRIDE = "WF623", "override that changes nothing", "An override of a tool has nothing to change.";
+    STORE_UNSUPPORTED = "WF633", "store that is not supported", "A store is named by a URL, and only files can be one.";
+    TOKEN_FILE_OPEN = "WF635", "token file that others can read", "A file that holds the token of a caller can be read by other users.";
 }

@@ -2,6 +2,7 @@
 
 use crate::limits::HELD_SHOWN_MAX;
 use onecall_engine::identity::RunId;
+use onecall_engine::journal::Journal;
 use onecall_runtime::runs::{Asked, HeldCall, Standing};
 use onecall_runtime::sample::sample;
 
@@ -51,6 +52,24 @@ pub(crate) fn lines(standing: &Standing, store_flag: Option<&str>) -> Vec<String
         lines.push(format!("{more} more are held"));
     }
     lines
+}
+
+/// Leaves out what has been answered and waits in the store for a server to take it; returns how much that is.
+pub(crate) async fn leave_out_answered(
+    journal: &dyn Journal,
+    standing: &mut Standing,
+) -> anyhow::Result<usize> {
+    let told = journal.told(&standing.run).await?;
+    Ok(standing.leave_out_answered(&told))
+}
+
+/// Said of a run whose answers no server has taken. `backends`: those that it is bound to, as text.
+pub(crate) fn answered(run: &RunId, backends: Option<String>) -> String {
+    let with = backends.map(|backends| format!(" with its backends, {backends}"));
+    format!(
+        "run {run} has been answered; it goes on once a server is started (`onecall serve`){}",
+        with.unwrap_or_default()
+    )
 }
 
 const NOT_KEPT: &str = "  = help: the run is not kept; call in a terminal, or without --ephemeral";

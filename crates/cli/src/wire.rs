@@ -291,16 +291,27 @@ pub(crate) async fn start_to_look(server: Server, settings: &Settings) -> anyhow
         ephemeral: true,
     };
     let journal = open_store(&store, settings)?;
-    start(server, settings, journal, false).await
+    start(server, settings, journal, Role::OneShot).await
 }
 
-/// `is_server`: takes up the runs that others left; a one-shot command minds its own.
+/// What a runtime is started for.
+pub(crate) enum Role {
+    /// Resumes runs that others left. `store_flag`: as of [`store_flag`].
+    Server { store_flag: Option<String> },
+    /// Minds its own runs.
+    OneShot,
+}
+
 pub(crate) async fn start(
     server: Server,
     settings: &Settings,
     journal: Arc<dyn Journal>,
-    is_server: bool,
+    role: Role,
 ) -> anyhow::Result<Runtime> {
+    let (is_server, store_flag) = match role {
+        Role::Server { store_flag } => (true, store_flag),
+        Role::OneShot => (false, None),
+    };
     let options = Options {
         server,
         journal,
@@ -314,6 +325,7 @@ pub(crate) async fn start(
         this_program: std::env::current_exe().ok(),
         child_env: child_environment()?,
         resumes: is_server,
+        store_flag,
         outside: None,
     };
     Ok(Runtime::start(options).await?)

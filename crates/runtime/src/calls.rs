@@ -507,7 +507,8 @@ async fn start(
     let channels = channels(&state, request.principal.as_deref());
     let seen = request.watches.then(|| channels.live.seen.subscribe());
     let live = channels.live.clone();
-    channels.telling.saw(&state, &events);
+    let observer = runtime.observer(Arc::clone(&channels.telling));
+    observer.saw(&state, &events);
     admitted.keep();
     let driving = Driving {
         state,

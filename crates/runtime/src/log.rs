@@ -1,9 +1,11 @@
 //! What is logged of runs, and how many of them have ended how. Names and codes only: what a run was given, made or
 //! failed with may be secret.
 
+use onecall_engine::driver::Observer;
 use onecall_engine::event::{End, Event, What};
 use onecall_engine::journal::Phase;
 use onecall_engine::state::State;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many runs of this process have ended, by phase.
@@ -47,6 +49,66 @@ impl Ends {
         let ends = Phase::ALL.into_iter().filter(|phase| phase.is_ended());
         ends.map(|phase| (phase, self.0[phase as usize].load(Ordering::Relaxed)))
             .collect()
+    }
+}
+
+/// Logs what a run needs of a person, next to another observer.
+pub(crate) struct Noting<O> {
+    pub(crate) is_logged: bool,
+    pub(crate) store_flag: Option<Arc<str>>,
+    pub(crate) inner: Arc<O>,
+}
+
+impl<O: Observer> Observer for Noting<O> {
+    fn saw(&self, state: &State, events: &[Event]) {
+        if self.is_logged {
+            needs(state, events, self.store_flag.as_deref());
+        }
+        self.inner.saw(state, events);
+    }
+}
+
+/// Logs once that a run became held or waits for a person, with the command that moves it on. A question and the reason
+/// of a held call may hold what is secret.
+fn needs(state: &State, events: &[Event], store_flag: Option<&str>) {
+    let (run, workflow) = (&state.run, state.plan.workflow.name.as_str());
+    let help = |step: &str, choice: &str| match store_flag {
+        Some(flag) => format!("onecall runs answer {run} {step}{choice}{flag}"),
+        None => "answer in the client; the run ends with this process".to_owned(),
+    };
+    let held: Vec<String> = events
+        .iter()
+        .filter_map(|event| held(state, event))
+        .collect();
+    // Further calls of a run that is held already are not news.
+    if let Some(step) = held.first().filter(|_| state.held.len() <= held.len()) {
+        let help = help(&quoted(step), " (--result JSON | --fail | --retry)");
+        tracing::warn!(
+            workflow, %run, step, calls = held.len(), help,
+            "a run is held: a call was sent and not answered, and whether it is made again is for a person to decide"
+        );
+    }
+    for event in events {
+        if let What::QuestionAsked { step, .. } = &event.what {
+            let step = state.step_name(*step);
+            tracing::info!(workflow, %run, step, help = help(step, ""), "a run waits for a person");
+        }
+    }
+}
+
+fn held(state: &State, event: &Event) -> Option<String> {
+    match &event.what {
+        What::Held { slot, .. } => Some(slot.named(state.step_name(slot.step))),
+        _ => None,
+    }
+}
+
+/// The name of a step or an item as a shell takes it: brackets mean something there.
+fn quoted(name: &str) -> String {
+    if name.contains('[') {
+        format!("'{name}'")
+    } else {
+        name.to_owned()
     }
 }
 

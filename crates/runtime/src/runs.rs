@@ -341,6 +341,12 @@ impl Observer for Telling {
 }
 
 impl Telling {
+    /// The run is about to take these commands: what they decide is not asked again.
+    pub(crate) fn answered(&self, orders: &[Order]) {
+        self.standing
+            .send_if_modified(|standing| standing.leave_out_answered(orders) > 0);
+    }
+
     fn tell_events(&self, state: &State, events: &[Event]) {
         let mut covering = self.covering.lock().unwrap_or_else(PoisonError::into_inner);
         if self.seen.receiver_count() == 0 {

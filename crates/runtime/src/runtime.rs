@@ -7,7 +7,7 @@ use crate::identity::{Foreign, Identities};
 use crate::kept::{self, Kept};
 use crate::lent::Lent;
 use crate::limits::{KEPT_LIST_WAIT, QUESTION_TIMEOUT};
-use crate::log::Ends;
+use crate::log::{Ends, Noting};
 use crate::offers::Noticed;
 use crate::open_runs::{Counted, OpenLimits, OpenRuns};
 use crate::plans::Plans;
@@ -66,6 +66,8 @@ pub struct Options {
     pub child_env: Vec<(OsString, OsString)>,
     /// Whether runs that others left behind are resumed.
     pub resumes: bool,
+    /// What `onecall runs` must be told to find the store, for hints in the log. `None`: no other process finds it.
+    pub store_flag: Option<String>,
     /// Takes the place of the backends, the system clock and chance. For tests.
     pub outside: Option<Outside>,
 }
@@ -119,6 +121,7 @@ pub(crate) struct Inner {
     pub(crate) repeated: Repeated,
     pub(crate) lost_lease: LostLease,
     outside: Option<Outside>,
+    store_flag: Option<Arc<str>>,
 }
 
 /// What the files say, as it is served.
@@ -261,6 +264,7 @@ impl Runtime {
             repeated: Repeated::default(),
             lost_lease: LostLease::default(),
             outside: options.outside,
+            store_flag: options.store_flag.map(Arc::from),
         };
         let runtime = Self {
             inner: Arc::new(inner),
@@ -490,6 +494,19 @@ impl Runtime {
         }
     }
 
+    /// Sees the events of a run: they are logged, and then shown to those who follow it.
+    pub(crate) fn observer(
+        &self,
+        inner: Arc<crate::runs::Telling>,
+    ) -> Arc<Noting<crate::runs::Telling>> {
+        Arc::new(Noting {
+            // A one-shot command shows at the terminal what its run needs.
+            is_logged: self.inner.resumes,
+            store_flag: self.inner.store_flag.clone(),
+            inner,
+        })
+    }
+
     pub(crate) fn surroundings(
         &self,
         durability: Durability,
@@ -505,7 +522,10 @@ impl Runtime {
             evaluator: Arc::new(self.evaluator()),
             journal: (durability != Durability::None).then(|| Arc::clone(&self.inner.journal)),
             durability,
-            observer: Arc::new(Counted::new(observer, Arc::clone(&self.inner.open_runs))),
+            observer: Arc::new(Counted::new(
+                self.observer(observer),
+                Arc::clone(&self.inner.open_runs),
+            )),
             // Nobody would wake a run that a one-shot command gives back.
             parks: durability != Durability::None && self.inner.resumes,
         }

@@ -266,6 +266,7 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     first.extend(orders.iter().filter_map(|order| input_of(order, &steps)));
     tracing::info!(%run, events = stored.events.len(), "resuming a run");
     let channels = channels(&state, stored.summary.principal.as_deref());
+    channels.telling.answered(&orders);
     let driving = calls::Driving {
         state,
         first,

@@ -45,7 +45,7 @@ pub(crate) async fn run(args: CallArgs) -> anyhow::Result<Exit> {
     wire::take_composition(&mut settings, &mut server, &words.tool);
     let lacking = lacking_backend(&server, &words.tool);
     let journal = wire::open_store(&args.store, &settings)?;
-    let runtime = wire::start(server, &settings, journal, false).await?;
+    let runtime = wire::start(server, &settings, journal, wire::Role::OneShot).await?;
     let tool = words.tool.as_str();
     let awaited = || runtime.awaited_for(tool);
     let published = waiting::during(runtime.settled_for(tool), awaited).await;

@@ -12,11 +12,15 @@ use crate::{names, needs, print, waiting, wire};
 use clap::Args;
 use onecall_backends::BackendState;
 use onecall_config::settings::Settings;
+use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::now;
+use onecall_runtime::runs::standing_of;
 use onecall_runtime::runtime::Runtime;
+use onecall_runtime::tend::fold;
 use onecall_source::render;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -167,7 +171,7 @@ async fn served(args: &DoctorArgs, findings: &mut Vec<Finding>) -> anyhow::Resul
     };
     for server in std::mem::take(&mut settings.servers) {
         let journal = wire::open_store(&in_memory, &settings)?;
-        let runtime = wire::start(server, &settings, journal, false).await?;
+        let runtime = wire::start(server, &settings, journal, wire::Role::OneShot).await?;
         waiting::for_tools(&runtime, PATIENCE).await;
         let backends = backends(&runtime);
         let are_all_there = backends.iter().all(|own| own.verdict == Verdict::Good);
@@ -210,8 +214,21 @@ async fn runs(journal: &dyn Journal, flag: &str) -> anyhow::Result<Vec<Finding>>
         ..Filter::default()
     };
     let runs = journal.list(filter).await?;
-    let of = |phase| runs.iter().filter(|run| run.phase == phase).count();
+    let answered = answered(journal, &runs).await?;
+    let of = |phase| {
+        let runs = runs.iter().filter(|run| run.phase == phase);
+        runs.filter(|run| !answered.contains(&run.id)).count()
+    };
     let mut findings = Vec::new();
+    if !answered.is_empty() {
+        let text = match answered.len() {
+            1 => "1 has been answered and waits for a server".to_owned(),
+            many => format!("{many} have been answered and wait for a server"),
+        };
+        let help =
+            "`onecall serve` with the backends of the runs; `onecall runs show RUN` names them";
+        findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
+    }
     if let Some(text) = needs::counted(of(Phase::Held), of(Phase::Waiting)) {
         findings.push(Finding::new("runs", Verdict::Doubtful, text).help(needs::list(flag)));
     }
@@ -225,6 +242,27 @@ async fn runs(journal: &dyn Journal, flag: &str) -> anyhow::Result<Vec<Finding>>
         findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
     }
     Ok(findings)
+}
+
+/// The runs that wait for nothing but a server, which takes the answers that they were given.
+async fn answered(journal: &dyn Journal, runs: &[Summary]) -> anyhow::Result<BTreeSet<RunId>> {
+    let mut answered = BTreeSet::new();
+    let need_a_person = |run: &&Summary| matches!(run.phase, Phase::Waiting | Phase::Held);
+    for run in runs.iter().filter(need_a_person) {
+        let told = journal.told(&run.id).await?;
+        if told.is_empty() {
+            continue;
+        }
+        if let Some(stored) = journal.load(&run.id).await?
+            && let Ok(state) = fold(&run.id, &stored)
+        {
+            let mut standing = standing_of(&state);
+            if standing.leave_out_answered(&told) > 0 && !standing.rests() {
+                answered.insert(run.id.clone());
+            }
+        }
+    }
+    Ok(answered)
 }
 
 fn backends(runtime: &Runtime) -> Vec<Finding> {

@@ -181,7 +181,7 @@ async fn discover(found: &Found) -> anyhow::Result<Option<Runtime>> {
         ephemeral: true,
     };
     let journal = wire::open_store(&in_memory, &settings)?;
-    let runtime = wire::start(server, &settings, journal, false).await?;
+    let runtime = wire::start(server, &settings, journal, wire::Role::OneShot).await?;
     let saved = waiting::for_tools(&runtime, PATIENCE).await;
     for reason in saved.missing(&runtime) {
         print::err(format!("warning: {reason}"));

@@ -268,7 +268,9 @@ async fn start(
         let access = server.access.as_ref().map(access::options).transpose()?;
         let access = access.as_ref().map(Access::new).transpose()?;
         let journal = wire::open_store(&args.store, settings)?;
-        let runtime = wire::start(server, settings, journal, true).await?;
+        let store_flag = wire::store_flag(&args.store, settings);
+        let role = wire::Role::Server { store_flag };
+        let runtime = wire::start(server, settings, journal, role).await?;
         mounts.push(Mount {
             runtime,
             path,

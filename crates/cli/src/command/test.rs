@@ -311,5 +311,5 @@ async fn start(mut settings: Settings) -> anyhow::Result<Runtime> {
         ephemeral: true,
     };
     let journal = wire::open_store(&store, &settings)?;
-    wire::start(server, &settings, journal, false).await
+    wire::start(server, &settings, journal, wire::Role::OneShot).await
 }

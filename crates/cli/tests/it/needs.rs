@@ -264,3 +264,45 @@ fn whoever_answers_what_does_not_ask_is_told_why() {
         ],
     );
 }
+
+#[test]
+fn an_answered_run_does_not_ask_again_before_a_server_takes_the_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let go = "        tool: demo_echo\n        arguments: { text: hi }\n";
+    let file = composite(home, &crate::support::asking(("ok", "boolean"), go));
+    assert_eq!(run(home, &["call", &file, "ship"]).code, Some(5));
+    let words = ["runs", "answer", "last", "approve", "ok:=true"];
+    assert_eq!(run(home, &words).code, Some(0));
+    let shown = run(home, &["runs", "show", "last"]);
+    for asks in [
+        "waits for a person",
+        "asks: Ship it?",
+        "onecall runs answer",
+    ] {
+        assert!(!shown.out.contains(asks), "{shown:?}");
+    }
+    assert!(
+        shown
+            .out
+            .contains("has been answered; it goes on once a server"),
+        "{shown:?}"
+    );
+    let listed = run(home, &["runs", "list"]);
+    assert!(
+        listed.out.contains("answered, waits for a server"),
+        "{listed:?}"
+    );
+    let doctor = run(home, &["doctor", &file]);
+    assert!(
+        doctor
+            .out
+            .contains("! runs      1 has been answered and waits for a server"),
+        "{doctor:?}"
+    );
+    assert!(!doctor.out.contains("waits for an answer"), "{doctor:?}");
+    // The run ends while the server is still counting.
+    let (server, _) = serve(home, &[&file]);
+    let told = server.line(|line| line.starts_with("runs "));
+    assert_eq!(told, "runs      resumed 1 run");
+}

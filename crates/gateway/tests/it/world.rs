@@ -202,6 +202,7 @@ async fn started_to(resumes: bool, server: Server, store: &MemoryStore) -> Runti
         this_program: None,
         child_env: Vec::new(),
         resumes,
+        store_flag: None,
         outside: None,
     };
     let runtime = Runtime::start(options).await.unwrap();

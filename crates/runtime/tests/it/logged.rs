@@ -38,11 +38,13 @@ impl Subscriber for Logged {
     fn event(&self, event: &Event<'_>) {
         if self.enabled(event.metadata()) {
             let mut line = String::new();
-            event.record(&mut |field: &Field, text: &dyn Debug| {
-                if field.name() == "message" {
-                    line = format!("{text:?}");
-                }
+            let mut help = String::new();
+            event.record(&mut |field: &Field, text: &dyn Debug| match field.name() {
+                "message" => line = format!("{text:?}"),
+                "help" => help = format!(" = help: {text:?}"),
+                _ => {}
             });
+            line.push_str(&help);
             self.lines.lock().unwrap().push(line);
         }
     }

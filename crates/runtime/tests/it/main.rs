@@ -9,6 +9,7 @@ mod leave;
 mod limits;
 mod logged;
 mod names;
+mod needs;
 mod offers;
 mod open_runs;
 mod refused;

@@ -160,6 +160,7 @@ pub(crate) fn options(server: Server, journal: Arc<dyn Journal>) -> Options {
         this_program: None,
         child_env: Vec::new(),
         resumes: true,
+        store_flag: None,
         outside: None,
     }
 }

@@ -76,6 +76,7 @@ async fn world() -> World {
         this_program: None,
         child_env: Vec::new(),
         resumes: false,
+        store_flag: None,
         outside: None,
     });
     World {

@@ -7,7 +7,7 @@ use crate::{print, values, wire};
 use clap::Args;
 use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::identity::Timestamp;
-use onecall_engine::journal::{Filter, Journal, Phase, Summary};
+use onecall_engine::journal::{Filter, Journal, Order, Phase, Summary};
 use onecall_gateway::link_to_answer;
 use onecall_runtime::now;
 use onecall_runtime::runs::standing_of;
@@ -65,7 +65,11 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         print::out(serde_json::to_string_pretty(&runs)?);
     } else {
         for run in &runs {
-            print::out(line(run, now()));
+            let is_answered = match &found {
+                Some(journal) => is_answered(&**journal, run).await?,
+                None => false,
+            };
+            print::out(line(run, now(), is_answered));
             if let Some(journal) = found.as_deref().filter(|_| args.waiting) {
                 print_questions(journal, run, named).await?;
             }
@@ -89,7 +93,9 @@ async fn print_questions(
         return Ok(());
     };
     let flag = wire::flag_of_runs(named).unwrap_or_default();
-    for question in standing_of(&fold(&run.id, &stored)?).questions {
+    let mut standing = standing_of(&fold(&run.id, &stored)?);
+    standing.leave_out_answered(&journal.told(&run.id).await?);
+    for question in standing.questions {
         let text = question.text().trim_end().replace('\n', "\n    ");
         print::out(format!("  step {} asks: {text}", question.step));
         let principal = run.principal.as_deref();
@@ -103,6 +109,16 @@ async fn print_questions(
         ));
     }
     Ok(())
+}
+
+/// Whether an answer waits in the store for a server to take it.
+async fn is_answered(journal: &dyn Journal, run: &Summary) -> anyhow::Result<bool> {
+    if !matches!(run.phase, Phase::Waiting | Phase::Held) {
+        return Ok(false);
+    }
+    let told = journal.told(&run.id).await?;
+    let decides = |order: &Order| matches!(order, Order::Answer { .. } | Order::Resolve { .. });
+    Ok(told.iter().any(decides))
 }
 
 fn filter(args: &ListArgs) -> anyhow::Result<Filter> {
@@ -149,19 +165,24 @@ fn moment(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
 }
 
 /// What has not ended lasts until now: a run that waits may not have done anything for days.
-fn line(run: &Summary, now: Timestamp) -> String {
+fn line(run: &Summary, now: Timestamp, is_answered: bool) -> String {
     let end = run.ended.unwrap_or(now);
     let failure = run.failure.as_deref().unwrap_or("");
     let labels = run.labels.iter();
     let labels = labels.map(|(key, value)| format!("  {key}={value}"));
     format!(
-        "{}  {:<10} {}  {:>9}  {}  {failure}{}",
+        "{}  {:<10} {}  {:>9}  {}  {failure}{}{}",
         run.id,
         run.phase.as_str(),
         run.created.to_rfc3339(),
         duration(end.since(run.created)),
         run.workflow,
         labels.collect::<String>(),
+        if is_answered {
+            "  answered, waits for a server"
+        } else {
+            ""
+        },
     )
     .trim_end()
     .to_owned()
@@ -177,9 +198,9 @@ mod tests {
         let at = Timestamp::from_millis;
         let mut run = Summary::new(RunId::new("r1"), "w", at(1_000));
         run.phase = Phase::Waiting;
-        assert!(line(&run, at(7_000)).contains(" 6000 ms  w"));
+        assert!(line(&run, at(7_000), false).contains(" 6000 ms  w"));
         run.ended = Some(at(3_000));
-        assert!(line(&run, at(7_000)).contains(" 2000 ms  w"));
+        assert!(line(&run, at(7_000), false).contains(" 2000 ms  w"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod tree;
 
+use super::answer::backends;
 use super::{look, open};
 use crate::args::RunsShowArgs;
 use crate::exit::Exit;
@@ -14,7 +15,7 @@ use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::history::{self, AttemptHistory, RunHistory, StepHistory, UsedUp};
 use onecall_runtime::now;
-use onecall_runtime::runs::standing_of;
+use onecall_runtime::runs::{Standing, standing_of};
 use onecall_runtime::tend::fold;
 use serde_json::Value;
 
@@ -24,7 +25,16 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     if args.events {
         return show_events(&stored.events, args.json);
     }
-    let history = history::at(&stored, now())?;
+    let mut history = history::at(&stored, now())?;
+    let mut standing = standing_of(&fold(&stored.summary.id, &stored)?);
+    let answered = if stored.summary.phase.is_ended() {
+        0
+    } else {
+        let asked = names(&standing);
+        let answered = needs::leave_out_answered(&*journal, &mut standing).await?;
+        mark_answered(&mut history, &asked, &names(&standing));
+        answered
+    };
     if args.json {
         print::out(serde_json::to_string_pretty(&history)?);
         return Ok(Exit::Ok);
@@ -33,13 +43,31 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     for line in lines(&history, &repeats) {
         print::out(line);
     }
+    if answered > 0 {
+        print::out(needs::answered(&stored.summary.id, backends(&stored)));
+    }
     if !stored.summary.phase.is_ended() {
-        let standing = standing_of(&fold(&stored.summary.id, &stored)?);
         for line in needs::lines(&standing, Some(&journal.flag)) {
             print::out(line);
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The steps that ask, and the steps and items that are held.
+fn names(standing: &Standing) -> Vec<String> {
+    let asked = standing.questions.iter().map(|asked| asked.step.clone());
+    let held = standing.held.iter().map(|held| held.name.clone());
+    asked.chain(held).collect()
+}
+
+/// A step whose answer waits for a server neither asks nor is held.
+fn mark_answered(history: &mut RunHistory, before: &[String], after: &[String]) {
+    let answered =
+        |step: &&mut StepHistory| before.contains(&step.name) && !after.contains(&step.name);
+    for step in history.steps.iter_mut().filter(answered) {
+        step.reason = Some("answered; no server has taken the answer yet".to_owned());
+    }
 }
 
 fn show_events(events: &[Event], json: bool) -> anyhow::Result<Exit> {

@@ -15,6 +15,7 @@ use onecall_runtime::sensitive::masked;
 use onecall_runtime::tend::fold;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// How often the store is looked at; the run may be driven by a process we cannot hear from.
 const LOOK: Duration = Duration::from_millis(250);
@@ -57,7 +58,18 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
             }
             Phase::Running => {}
             Phase::Waiting | Phase::Held => {
-                let standing = standing_of(&fold(&run, &stored)?);
+                let mut standing = standing_of(&fold(&run, &stored)?);
+                let answered = needs::leave_out_answered(&*journal, &mut standing).await?;
+                if answered > 0 && !standing.rests() {
+                    if looks == LOOKS_ALONE {
+                        print::err(needs::answered(&run, backends(&stored)));
+                    }
+                    looks += 1;
+                    if !pause(&stop, progress.as_ref()).await {
+                        return Ok(Exit::Interrupted);
+                    }
+                    continue;
+                }
                 for line in needs::lines(&standing, Some(&journal.flag)) {
                     print::err(line);
                 }
@@ -74,14 +86,21 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
             }
         }
         looks += 1;
-        tokio::select! {
-            () = stop.cancelled() => {
-                if let Some(progress) = &progress {
-                    progress.break_off();
-                }
-                return Ok(Exit::Interrupted);
-            }
-            () = tokio::time::sleep(LOOK) => {}
+        if !pause(&stop, progress.as_ref()).await {
+            return Ok(Exit::Interrupted);
         }
+    }
+}
+
+/// Waits until the next look. `false`: somebody has interrupted.
+async fn pause(stop: &CancellationToken, progress: Option<&Progress>) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => {
+            if let Some(progress) = progress {
+                progress.break_off();
+            }
+            false
+        }
+        () = tokio::time::sleep(LOOK) => true,
     }
 }

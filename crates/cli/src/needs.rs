@@ -54,7 +54,7 @@ pub(crate) fn lines(standing: &Standing, store_flag: Option<&str>) -> Vec<String
     lines
 }
 
-/// Leaves out what has been answered and waits in the store for a server to take it; returns how much that is.
+/// Leaves out the questions and held calls whose answer no server has taken yet; returns how many.
 pub(crate) async fn leave_out_answered(
     journal: &dyn Journal,
     standing: &mut Standing,
@@ -63,11 +63,11 @@ pub(crate) async fn leave_out_answered(
     Ok(standing.leave_out_answered(&told))
 }
 
-/// Said of a run whose answers no server has taken. `backends`: those that it is bound to, as text.
+/// The line for a run whose answers no server has taken. `backends`: those that it is bound to, as text.
 pub(crate) fn answered(run: &RunId, backends: Option<String>) -> String {
     let with = backends.map(|backends| format!(" with its backends, {backends}"));
     format!(
-        "run {run} has been answered; it goes on once a server is started (`onecall serve`){}",
+        "run {run} has been answered; it resumes once a server is started (`onecall serve`){}",
         with.unwrap_or_default()
     )
 }

@@ -294,7 +294,7 @@ pub(crate) async fn start_to_look(server: Server, settings: &Settings) -> anyhow
     start(server, settings, journal, Role::OneShot).await
 }
 
-/// What a runtime is started for.
+/// The purpose of a runtime.
 pub(crate) enum Role {
     /// Resumes runs that others left. `store_flag`: as of [`store_flag`].
     Server { store_flag: Option<String> },
@@ -553,7 +553,7 @@ fn store_path(store: Option<&Path>) -> anyhow::Result<PathBuf> {
         if let Some(scheme) = store.to_str().and_then(onecall_config::store_scheme) {
             return Err(usage(format!(
                 "a store at a `{scheme}:` URL is not supported; `--store`, `ONECALL_STORE` and `store:` name a SQLite \
-                 file by its path, such as `--store runs.db`; `--ephemeral` keeps runs in memory"
+                 file by its path, such as `--store runs.db`; `--ephemeral` stores runs in memory"
             )));
         }
         return Ok(store.to_owned());

@@ -36,7 +36,7 @@ pub(crate) fn fault(store: &Text) -> Option<Diagnostic> {
         format!("a store at a `{scheme}:` URL is not supported"),
     );
     Some(fault.label(store.place(), "not the path of a file").help(
-        "write the path of a SQLite file, such as `runs.db`; `--ephemeral` keeps runs in memory",
+        "write the path of a SQLite file, such as `runs.db`; `--ephemeral` stores runs in memory",
     ))
 }
 

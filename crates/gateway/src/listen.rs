@@ -211,7 +211,7 @@ impl Listener {
                 return;
             }
             if !standing.rests() {
-                // It was found at rest a moment ago: a pause, so that two views that differ do not take turns.
+                // The follower reported the run as idle, and this look does not: pause before the next one.
                 if rested {
                     tokio::time::sleep(TASK_LOOK).await;
                 }

@@ -285,7 +285,7 @@ fn an_answered_run_does_not_ask_again_before_a_server_takes_the_answer() {
     assert!(
         shown
             .out
-            .contains("has been answered; it goes on once a server"),
+            .contains("has been answered; it resumes once a server"),
         "{shown:?}"
     );
     let listed = run(home, &["runs", "list"]);

@@ -1,4 +1,4 @@
-//! What the log says of runs that need a person, and of a lost lease.
+//! Log lines for runs that need a person, and for a lost lease.
 
 use crate::logged::Logged;
 use crate::world::{ASKS, LEASE, PATIENCE, options, server};

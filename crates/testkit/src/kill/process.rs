@@ -95,7 +95,7 @@ impl Server {
         Err(format!("{command:?} ended without serving").into())
     }
 
-    /// Where it listens, as `host:port`.
+    /// `host:port` of the listener.
     pub(super) fn address(&self) -> &str {
         let address = self.url.trim_start_matches("http://");
         address.trim_end_matches("/mcp")

@@ -1,6 +1,6 @@
-//! A server that is stopped for longer than its lease while callers wait, next to one that goes on and takes over its
-//! runs. All runs wait longer for their next attempt than a run stays in memory. Both servers must answer, and every
-//! caller must get the result of its run.
+//! A server that is stopped for longer than its lease while callers wait, next to one that takes over its runs.
+//! All runs wait longer for their next attempt than a run stays in memory. Both servers must answer, and every caller
+//! must get the result of its run.
 
 use super::process::{Ground, Server};
 use super::{Fault, Report};

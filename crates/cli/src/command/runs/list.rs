@@ -111,7 +111,7 @@ async fn print_questions(
     Ok(())
 }
 
-/// Whether an answer waits in the store for a server to take it.
+/// `true`: the run has an answer that no server has taken yet.
 async fn is_answered(journal: &dyn Journal, run: &Summary) -> anyhow::Result<bool> {
     if !matches!(run.phase, Phase::Waiting | Phase::Held) {
         return Ok(false);

@@ -92,7 +92,7 @@ pub(super) async fn run(args: OneRunArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Waits until the next look. `false`: somebody has interrupted.
+/// Waits until the next look. `false`: a signal interrupted.
 async fn pause(stop: &CancellationToken, progress: Option<&Progress>) -> bool {
     tokio::select! {
         () = stop.cancelled() => {

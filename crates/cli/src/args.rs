@@ -238,6 +238,8 @@ pub(crate) enum RunsCommand {
     Import(RunsImportArgs),
     /// Repeat a finished run without the steps that completed
     Retry(runs::retry::RetryArgs),
+    /// Bind a run to the backends that the files describe now
+    Rebind(runs::rebind::RebindArgs),
     /// Say what differs between two runs
     Diff(runs::diff::DiffArgs),
 }

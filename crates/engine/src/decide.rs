@@ -111,8 +111,8 @@ pub(crate) fn end_with_fault(state: &mut State, at: Timestamp) -> Vec<Event> {
     end_with(state, at, Failure::new(Code::InternalFault, message))
 }
 
-/// Ends a run where it stands, with this failure. Evaluates nothing.
-pub(crate) fn end_with(state: &mut State, at: Timestamp, failure: Failure) -> Vec<Event> {
+/// Ends a run where it is, with this failure. Evaluates nothing.
+pub fn end_with(state: &mut State, at: Timestamp, failure: Failure) -> Vec<Event> {
     let mut decider = Decider {
         state,
         evaluator: &PlanEvaluator::default(),

@@ -41,7 +41,15 @@ pub trait Journal: Send + Sync + Debug {
     fn list(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Summary>, JournalError>>;
 
     /// All runs that have not ended, parked ones and those of other owners included.
-    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>>;
+    fn open_runs(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>>;
+
+    /// Gives a run another plan, if it has not ended and nobody else drives it. `false`: it was not changed.
+    fn rebind<'a>(
+        &'a self,
+        run: &'a RunId,
+        plan: StoredPlan,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, JournalError>>;
 
     /// Unfinished runs whose owner is dead, and parked runs of ours whose time to wake has come.
     /// A parked run of a dead owner waits for its time or a command as well. Oldest first, bounded: call again.
@@ -294,6 +302,8 @@ pub struct OpenRun {
     pub principal: Option<String>,
     /// About as many as its events have in the store.
     pub bytes: u64,
+    /// The process that had it is gone, and no other has taken it.
+    pub is_left: bool,
 }
 
 #[derive(Clone, Debug, Default)]

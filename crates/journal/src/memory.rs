@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredPlan, StoredRun,
+    Summary,
 };
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
@@ -113,8 +114,17 @@ impl Journal for MemoryJournal {
         self.answer(move |state, _| Ok(state.list(&filter)))
     }
 
-    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
-        self.answer(move |state, _| Ok(state.open_runs()))
+    fn open_runs(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
+        self.answer(move |state, epoch| Ok(state.open_runs(epoch, now)))
+    }
+
+    fn rebind<'a>(
+        &'a self,
+        run: &'a RunId,
+        plan: StoredPlan,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, JournalError>> {
+        self.answer(move |state, epoch| state.rebind(epoch, run, plan, now))
     }
 
     fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>> {
@@ -246,7 +256,7 @@ mod tests {
         let full = journal.append(grow(30_000)).await;
         assert!(matches!(full, Err(JournalError::Full(_))), "{full:?}");
         journal.append(grow(5_000)).await.unwrap();
-        let open = journal.open_runs().await.unwrap();
+        let open = journal.open_runs(at(0)).await.unwrap();
         assert_eq!(open.len(), number);
         // One that ends makes room for the next, whatever its end holds.
         let mut end = ending("run-0", 2, 9);

@@ -400,12 +400,26 @@ impl Journal for SqliteJournal {
         }))
     }
 
-    fn open_runs(&self) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
+    fn open_runs(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>> {
         Box::pin(self.read(move |reader| {
             reader
-                .open_runs()
+                .open_runs(now)
                 .map_err(|error| store_error("count the runs of", &error))
         }))
+    }
+
+    fn rebind<'a>(
+        &'a self,
+        run: &'a RunId,
+        plan: StoredPlan,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<bool, JournalError>> {
+        let run = run.clone();
+        Box::pin(
+            self.write("bind a run of", Weight::default(), move |session| {
+                session.rebind(&run, &plan, now)
+            }),
+        )
     }
 
     fn claimable(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<RunId>, JournalError>> {

@@ -86,12 +86,14 @@ against_every_store! {
     runs::a_note_after_the_end_is_kept;
     runs::what_is_not_durable_is_not_stored;
     runs::a_client_key_names_one_run;
+    runs::a_run_without_events_begins_later;
     owners::a_run_of_a_living_owner_is_not_claimed;
     owners::a_silent_owner_loses_its_run_and_is_fenced;
     owners::a_heartbeat_keeps_a_run;
     owners::a_closed_owner_leaves_its_runs;
     owners::a_run_is_claimed_exactly_once;
     owners::a_run_goes_to_and_fro;
+    owners::a_run_is_bound_to_another_plan_while_nobody_else_drives_it;
     owners::an_ended_run_is_not_claimed;
     owners::a_parked_run_wakes_at_its_time;
     owners::a_parked_run_of_a_dead_owner_waits_for_its_time;

@@ -36,6 +36,7 @@ pub mod sample;
 pub mod saved;
 pub mod sensitive;
 pub mod sources;
+pub mod stranded;
 pub mod tend;
 mod trace;
 mod unstored;

@@ -6,6 +6,7 @@ use crate::limits::{
     OPEN_BYTES_MAX, OPEN_BYTES_PER_CALLER_MAX, OPEN_RUNS_MAX, OPEN_RUNS_PER_CALLER_MAX,
 };
 use crate::runtime::Runtime;
+use crate::world::now;
 use onecall_config::settings;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
@@ -229,7 +230,7 @@ impl OpenRuns {
 pub(crate) async fn count(runtime: &Runtime) -> Result<(), JournalError> {
     let open = &runtime.inner.open_runs;
     open.begin_count();
-    let listed = runtime.inner.journal.open_runs().await;
+    let listed = runtime.inner.journal.open_runs(now()).await;
     let is_live = |run: &RunId| runtime.inner.runs.get(run).is_some();
     match listed {
         Ok(listed) => open.end_count(Some(listed), is_live),

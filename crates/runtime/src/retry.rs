@@ -1,6 +1,8 @@
 //! Repeating a run: which steps the new run keeps, and the new run itself, linked to the old and at rest in the
 //! store until a server takes it up. Nothing that is kept is called again.
 
+pub mod current;
+
 use crate::world::now;
 use onecall_engine::decide::{Input, decide};
 use onecall_engine::evaluate::PlanEvaluator;
@@ -10,6 +12,7 @@ use onecall_engine::journal::{Journal, JournalError, NewRun, Phase, StoredRun};
 use onecall_engine::state::{State, StepOutput};
 use onecall_workflow::coerce::MASK;
 use onecall_workflow::name::StepName;
+use onecall_workflow::plan::Plan;
 use onecall_workflow::step::Action;
 use onecall_workflow::stored::ReadPlanError;
 use serde::Serialize;
@@ -31,6 +34,15 @@ pub enum RetryError {
         run: RunId,
         step: String,
         known: String,
+    },
+    #[error(
+        "step `{step}` of run `{run}` completed, and the present definition of `{workflow}` has no step of that \
+         name; repeat the run without --with-current, or name an earlier step with --from STEP"
+    )]
+    Gone {
+        run: RunId,
+        step: String,
+        workflow: String,
     },
     #[error("every step of run `{run}` completed; name the step to start from with --from STEP")]
     NothingLeft { run: RunId },
@@ -70,8 +82,10 @@ pub fn prepare<'a>(stored: &'a StoredRun, from: Option<&str>) -> Result<Retry<'a
         return Err(RetryError::Masked { run: run.clone() });
     }
     let state = crate::tend::fold(run, stored)?;
-    let from = from.map(|from| index_of(&state, from)).transpose()?;
-    let again = runs_again(&state, from);
+    let from = from
+        .map(|from| index_of(&state.run, &state.plan, from))
+        .transpose()?;
+    let again = runs_again(&state.plan, from, |index| is_done(&state, index));
     let steps: Vec<Fate> = (0..state.steps.len())
         .map(|index| fate(&state, index, &again))
         .collect();
@@ -86,11 +100,11 @@ pub fn prepare<'a>(stored: &'a StoredRun, from: Option<&str>) -> Result<Retry<'a
     })
 }
 
-fn index_of(state: &State, step: &str) -> Result<usize, RetryError> {
-    state.plan.workflow.step_index(step).ok_or_else(|| {
-        let names = state.plan.workflow.step_names();
+fn index_of(run: &RunId, plan: &Plan, step: &str) -> Result<usize, RetryError> {
+    plan.workflow.step_index(step).ok_or_else(|| {
+        let names = plan.workflow.step_names();
         RetryError::UnknownStep {
-            run: state.run.clone(),
+            run: run.clone(),
             step: step.to_owned(),
             known: names.map(StepName::as_str).collect::<Vec<_>>().join(", "),
         }
@@ -109,10 +123,14 @@ fn fate(state: &State, index: usize, again: &BTreeSet<usize>) -> Fate {
 
 /// `from`, what did not complete, and all that comes after these. A step that was skipped by its own condition is
 /// looked at again, which calls nothing and takes nothing after it along.
-fn runs_again(state: &State, from: Option<usize>) -> BTreeSet<usize> {
-    let plan = &state.plan;
-    let mut again: BTreeSet<usize> = (0..state.steps.len())
-        .filter(|index| Some(*index) == from || !is_done(state, *index))
+fn runs_again(
+    plan: &Plan,
+    from: Option<usize>,
+    is_done: impl Fn(usize) -> bool,
+) -> BTreeSet<usize> {
+    let steps = plan.workflow.steps.len();
+    let mut again: BTreeSet<usize> = (0..steps)
+        .filter(|index| Some(*index) == from || !is_done(*index))
         .collect();
     loop {
         let follows = |index: &usize| {
@@ -122,7 +140,7 @@ fn runs_again(state: &State, from: Option<usize>) -> BTreeSet<usize> {
                 need.is_some_and(|need| again.contains(&need))
             })
         };
-        let more: Vec<usize> = (0..state.steps.len())
+        let more: Vec<usize> = (0..steps)
             .filter(|index| !again.contains(index) && follows(index))
             .collect();
         if more.is_empty() {
@@ -146,6 +164,35 @@ fn is_done(state: &State, index: usize) -> bool {
 }
 
 impl Retry<'_> {
+    /// Makes the new run without events: the server that takes it decides what it reuses, by its own definition.
+    pub async fn make_current(
+        self,
+        from: Option<&str>,
+        journal: &dyn Journal,
+    ) -> Result<RunId, JournalError> {
+        let id = RunId::from_bits(rand::random());
+        let at = now();
+        let summary = &self.stored.summary;
+        let mut labels = summary.labels.clone();
+        current::mark(&mut labels, from);
+        let new = NewRun {
+            version: None,
+            plan_hash: self.stored.plan_hash.clone(),
+            plan: Arc::clone(&self.stored.plan),
+            durability: self.stored.durability,
+            principal: summary.principal.clone(),
+            tenant: summary.tenant.clone(),
+            labels,
+            retry_of: Some(self.state.run),
+            // The definition that is taken may have values that must not be shown.
+            sensitive: true,
+            ..NewRun::new(id.clone(), summary.workflow.clone(), at)
+        };
+        journal.create(new, Vec::new()).await?;
+        journal.park(&id, Some(at)).await?;
+        Ok(id)
+    }
+
     /// Makes the new run. It lies in the store, due at once: the server that has its backends takes it up.
     pub async fn make(self, journal: &dyn Journal) -> Result<RunId, JournalError> {
         let Self {
@@ -191,6 +238,7 @@ impl Retry<'_> {
     }
 }
 
+/// What a step gave, for the step of this index.
 fn kept_step(state: &State, step: u32) -> KeptStep {
     let own = state.step(step);
     KeptStep {

@@ -16,6 +16,7 @@ use crate::release::LostLease;
 use crate::remarks::Remarks;
 use crate::repeated::Repeated;
 use crate::runs::LiveRuns;
+use crate::stranded::Stranded;
 use crate::tend;
 use crate::unstored::Unstored;
 use crate::world::{self, LiveWorld};
@@ -113,6 +114,8 @@ pub(crate) struct Inner {
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
     pub(crate) foreign: Foreign,
+    /// Runs of earlier processes that are bound to other backends.
+    pub(crate) stranded: Mutex<Vec<Stranded>>,
     pub(crate) plans: Plans,
     pub(crate) resumes: bool,
     /// How many runs were resumed that this process had not started or had parked before it ended.
@@ -255,6 +258,7 @@ impl Runtime {
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
             foreign: Foreign::default(),
+            stranded: Mutex::default(),
             lent: Lent::default(),
             unstored: Unstored::default(),
             plans: Plans::default(),
@@ -338,6 +342,12 @@ impl Runtime {
     /// How long a question can be answered if its workflow sets no timeout.
     pub fn question_timeout(&self) -> Duration {
         self.content().limits.question.unwrap_or(QUESTION_TIMEOUT)
+    }
+
+    /// Runs of earlier processes that do not go on here, since they are bound to other backends.
+    pub fn stranded(&self) -> Vec<Stranded> {
+        let stranded = self.inner.stranded.lock();
+        stranded.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn catalog(&self) -> Catalog {
@@ -458,6 +468,7 @@ impl Runtime {
         }
         self.republish();
         self.inner.foreign.clear();
+        tend::look_for_stranded(self).await;
         self.inner.reloads.send_modify(|reloads| {
             reloads.count += 1;
             reloads.refused = None;

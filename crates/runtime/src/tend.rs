@@ -4,8 +4,10 @@ use crate::calls;
 use crate::kept::Stored;
 use crate::limits::{MAINTENANCE_BATCHES_MAX, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
 use crate::open_runs;
+use crate::retry::current;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
+use crate::stranded::{Stranded, stranded_among};
 use crate::trace::Trace;
 use crate::world::{LiveWorld, chain};
 use onecall_engine::decide::Input;
@@ -15,9 +17,10 @@ use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Append, Command, JournalError, Mark, Order, Phase, StoredRun};
 use onecall_engine::state::State;
 use onecall_workflow::plan::Plan;
+use onecall_workflow::policy::Durability;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How often the inbox and the owners are looked at.
@@ -25,6 +28,9 @@ const ROUND: Duration = Duration::from_millis(500);
 
 /// Logged when the store cannot be used.
 const UNTENDED: &str = "the store cannot be used: no run is resumed, and answers and cancels from other processes wait";
+
+/// After so many rounds it is looked again at runs of other servers.
+const FOREIGN_ROUNDS: u32 = 20;
 
 /// How often finished runs beyond what is kept are removed.
 const MAINTENANCE: Duration = Duration::from_mins(1);
@@ -39,6 +45,7 @@ pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
             break;
         }
     }
+    look_for_stranded(runtime).await;
     follow_backends(runtime);
     remark_later(runtime);
     let tended = runtime.clone();
@@ -64,8 +71,14 @@ async fn beat(runtime: &Runtime) {
 
 async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
     let mut maintained = tokio::time::Instant::now();
+    let mut rounds = 0_u32;
     loop {
         tokio::time::sleep(ROUND).await;
+        rounds = rounds.wrapping_add(1);
+        if rounds.is_multiple_of(FOREIGN_ROUNDS) {
+            // A run may have been bound to other backends since.
+            runtime.inner.foreign.clear();
+        }
         if maintained.elapsed() >= MAINTENANCE {
             maintained = tokio::time::Instant::now();
             maintain(runtime).await;
@@ -80,6 +93,43 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
             runtime.inner.repeated.warn(UNTENDED, &error);
         }
     }
+}
+
+/// Looks for runs that do not go on because the backends have changed, and logs those that are new.
+pub(crate) async fn look_for_stranded(runtime: &Runtime) {
+    if !runtime.inner.resumes {
+        return;
+    }
+    let content = runtime.content();
+    let found = stranded_among(
+        &*runtime.inner.journal,
+        &[&content.identities],
+        runtime.now(),
+    )
+    .await;
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            let what = "cannot look for runs of other backends";
+            return runtime.inner.repeated.warn(what, &error);
+        }
+    };
+    let known = runtime.inner.stranded.lock();
+    let mut known = known.unwrap_or_else(PoisonError::into_inner);
+    for own in found.iter().filter(|own| !known.contains(own)) {
+        let Stranded {
+            run,
+            workflow,
+            reason,
+        } = own;
+        tracing::warn!(
+            %run,
+            workflow,
+            reason,
+            "a run does not go on; `onecall runs rebind {run}` shows what differs and binds it to these backends"
+        );
+    }
+    *known = found;
 }
 
 /// Removes what is beyond retention, a few batches at a time.
@@ -218,12 +268,17 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
     let Some(stored) = runtime.inner.journal.plan(run).await? else {
         return Ok(false);
     };
-    // A plan that cannot be read is claimed and held by whoever finds it first.
-    let is_ours = runtime
-        .inner
-        .plans
-        .of(&stored.hash, &stored.text)
-        .map_or(true, |plan| runtime.content().identities.fits(&plan));
+    let content = runtime.content();
+    let is_ours = match runtime.inner.plans.of(&stored.hash, &stored.text) {
+        Ok(plan) if content.identities.fits(&plan) => true,
+        Ok(plan) if content.identities.is_of_same_directory(&plan) => {
+            let stored = runtime.inner.journal.load(run).await?;
+            stored.is_some_and(|stored| current::is_wanted(&stored))
+        }
+        Ok(_) => false,
+        // A plan that cannot be read is claimed and held by the first that finds it.
+        Err(_) => true,
+    };
     if !is_ours {
         runtime.inner.foreign.insert(run.clone());
     }
@@ -248,6 +303,10 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     let Some(stored) = claim(runtime, run).await? else {
         return Ok(());
     };
+    if current::is_wanted(&stored) {
+        current::begin(runtime, stored);
+        return Ok(());
+    }
     let durability = stored.durability;
     let state = match runtime.inner.plans.of(&stored.plan_hash, &stored.plan) {
         Ok(plan) => folded(run, plan, &stored),
@@ -265,8 +324,35 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
     let mut first = vec![Input::Resume];
     first.extend(orders.iter().filter_map(|order| input_of(order, &steps)));
     tracing::info!(%run, events = stored.events.len(), "resuming a run");
-    let channels = channels(&state, stored.summary.principal.as_deref());
-    channels.telling.answered(&orders);
+    let resumed = Resumed {
+        state,
+        first,
+        durability,
+        principal: stored.summary.principal.as_deref(),
+    };
+    go_on(runtime, resumed, &orders);
+    Ok(())
+}
+
+/// A run that another process began.
+pub(crate) struct Resumed<'a> {
+    pub(crate) state: State,
+    pub(crate) first: Vec<Input>,
+    pub(crate) durability: Durability,
+    pub(crate) principal: Option<&'a str>,
+}
+
+/// Drives a run that another process began. `orders`: the commands that are among its first inputs.
+pub(crate) fn go_on(runtime: &Runtime, resumed: Resumed<'_>, orders: &[Order]) {
+    let Resumed {
+        state,
+        first,
+        durability,
+        principal,
+    } = resumed;
+    let channels = channels(&state, principal);
+    channels.telling.answered(orders);
+    let token = runtime.inner.lent.of(&state.run);
     let driving = calls::Driving {
         state,
         first,
@@ -276,13 +362,12 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             // The trace of the call that began it was of another process.
             trace: Trace::default(),
             caller: None,
-            token: runtime.inner.lent.of(run),
+            token,
             takes_questions: true,
         },
     };
     runtime.inner.resumed.fetch_add(1, Ordering::Relaxed);
     calls::spawn(runtime, driving, channels);
-    Ok(())
 }
 
 /// A run that this build cannot read is kept, and says why it does not go on.

@@ -17,6 +17,7 @@ use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::now;
 use onecall_runtime::runs::standing_of;
 use onecall_runtime::runtime::Runtime;
+use onecall_runtime::stranded::{Bindings, Stranded, stranded};
 use onecall_runtime::tend::fold;
 use onecall_source::render;
 use serde_json::{Value, json};
@@ -198,7 +199,8 @@ async fn store(args: &StoreArgs, settings: &Settings) -> Vec<Finding> {
     let text = format!("`{}` can be opened and written", place.display());
     let mut findings = vec![Finding::new("store", Verdict::Good, text)];
     let flag = wire::store_flag(args, settings).unwrap_or_default();
-    match runs(&*journal, &flag).await {
+    let bindings: Vec<Bindings> = settings.servers.iter().map(Bindings::new).collect();
+    match runs(&*journal, &bindings, &flag).await {
         Ok(found) => findings.extend(found),
         Err(error) => findings.push(Finding::new("runs", Verdict::Bad, format!("{error:#}"))),
     }
@@ -206,7 +208,11 @@ async fn store(args: &StoreArgs, settings: &Settings) -> Vec<Finding> {
 }
 
 /// Runs that need a person, and runs that nobody drives.
-async fn runs(journal: &dyn Journal, flag: &str) -> anyhow::Result<Vec<Finding>> {
+async fn runs(
+    journal: &dyn Journal,
+    bindings: &[Bindings],
+    flag: &str,
+) -> anyhow::Result<Vec<Finding>> {
     let open = Phase::ALL.into_iter().filter(|phase| !phase.is_ended());
     let filter = Filter {
         phases: open.collect(),
@@ -231,6 +237,16 @@ async fn runs(journal: &dyn Journal, flag: &str) -> anyhow::Result<Vec<Finding>>
     }
     if let Some(text) = needs::counted(of(Phase::Held), of(Phase::Waiting)) {
         findings.push(Finding::new("runs", Verdict::Doubtful, text).help(needs::list(flag)));
+    }
+    for Stranded {
+        run,
+        workflow,
+        reason,
+    } in stranded(journal, bindings, now()).await?
+    {
+        let text = format!("run {run} (`{workflow}`) does not go on: {reason}");
+        let help = format!("onecall runs rebind {run}{flag}");
+        findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
     }
     let claimable = journal.claimable(now()).await?;
     let is_left = |run: &&Summary| run.phase == Phase::Running && claimable.contains(&run.id);

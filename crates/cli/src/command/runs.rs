@@ -3,8 +3,10 @@
 mod answer;
 mod cancel;
 mod carry;
+mod definition;
 pub(crate) mod diff;
 pub(crate) mod list;
+pub(crate) mod rebind;
 pub(crate) mod retry;
 mod show;
 mod watch;
@@ -31,6 +33,7 @@ pub(crate) async fn run(command: RunsCommand) -> anyhow::Result<Exit> {
         RunsCommand::Export(args) => carry::export(args).await,
         RunsCommand::Import(args) => carry::import(args).await,
         RunsCommand::Retry(args) => retry::run(args).await,
+        RunsCommand::Rebind(args) => rebind::run(args).await,
         RunsCommand::Diff(args) => diff::run(args).await,
     }
 }

@@ -16,6 +16,7 @@ use onecall_gateway::{
     is_result_tool_listed, serve_http, serve_stdio,
 };
 use onecall_runtime::publish::{Published, Target};
+use onecall_runtime::stranded::Stranded;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _};
 use std::net::SocketAddr;
@@ -328,6 +329,13 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
     print::out(format!("  {{ \"mcpServers\": {{ {entries} }} }}"));
     if let Some(line) = left_behind(&mounts, options.store_flag.as_deref()).await {
         print::out(line);
+    }
+    for own in mounts.iter().flat_map(|mount| mount.runtime.stranded()) {
+        let Stranded { run, reason, .. } = own;
+        let flag = options.store_flag.as_deref().unwrap_or_default();
+        print::out(format!(
+            "          run {run} does not go on: {reason}; onecall runs rebind {run}{flag}"
+        ));
     }
 }
 

@@ -22,6 +22,7 @@ mod needs;
 mod operating;
 mod private;
 mod publishing;
+mod rebind;
 mod reload;
 mod render;
 mod runs;

@@ -5,7 +5,8 @@ use onecall_engine::driver::Observer;
 use onecall_engine::event::{Event, Outcome};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredPlan, StoredRun,
+    Summary,
 };
 use onecall_engine::state::State;
 use onecall_engine::world::{ToolCall, World};
@@ -173,8 +174,11 @@ impl Journal for Remembers {
     fn list(&self, _: Filter) -> Answer<'_, Vec<Summary>> {
         answer(Vec::new())
     }
-    fn open_runs(&self) -> Answer<'_, Vec<OpenRun>> {
+    fn open_runs(&self, _: Timestamp) -> Answer<'_, Vec<OpenRun>> {
         answer(Vec::new())
+    }
+    fn rebind<'a>(&'a self, _: &'a RunId, _: StoredPlan, _: Timestamp) -> Answer<'a, bool> {
+        answer(false)
     }
     fn claimable(&self, _: Timestamp) -> Answer<'_, Vec<RunId>> {
         answer(Vec::new())

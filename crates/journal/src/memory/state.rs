@@ -8,7 +8,8 @@ use crate::record;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, JournalError, Mark, NewRun, OpenRun, Order, StoredRun, Summary,
+    Append, Command, Filter, JournalError, Mark, NewRun, OpenRun, Order, StoredPlan, StoredRun,
+    Summary,
 };
 use onecall_workflow::policy::Durability;
 use serde_json::Value;
@@ -377,13 +378,35 @@ impl State {
         self.runs.get(run).map(Run::held)
     }
 
-    pub(super) fn open_runs(&self) -> Vec<OpenRun> {
+    pub(super) fn rebind(
+        &mut self,
+        epoch: u64,
+        id: &RunId,
+        plan: StoredPlan,
+        now: Timestamp,
+    ) -> Result<bool, JournalError> {
+        let Some(run) = self.runs.get(id) else {
+            return Err(JournalError::UnknownRun { run: id.clone() });
+        };
+        let free = run.parked || run.owner == epoch || self.is_dead(run.owner, now);
+        if run.summary.ended.is_some() || !free {
+            return Ok(false);
+        }
+        if let Some(run) = self.runs.get_mut(id) {
+            run.plan = plan.text;
+            run.plan_hash = plan.hash;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn open_runs(&self, epoch: u64, now: Timestamp) -> Vec<OpenRun> {
         let open = self.unfinished.iter();
         let open = open.filter_map(|(_, _, id)| self.runs.get(id));
         open.map(|run| OpenRun {
             id: run.summary.id.clone(),
             principal: run.summary.principal.clone(),
             bytes: run.bytes,
+            is_left: run.owner != epoch && self.is_dead(run.owner, now),
         })
         .collect()
     }

@@ -172,23 +172,29 @@ impl Reader {
     }
 
     /// The lengths of blobs are read without the blobs.
-    pub(super) fn open_runs(&self) -> rusqlite::Result<Vec<OpenRun>> {
+    pub(super) fn open_runs(&self, now: Timestamp) -> rusqlite::Result<Vec<OpenRun>> {
+        let mut deaths = Deaths::new(&self.connection, &self.me, now);
         let mut statement = self.connection.prepare_cached(
             "SELECT id, principal,
                 coalesce((SELECT sum(length(events)) FROM log WHERE run = runs.number), 0)
                 + coalesce((SELECT sum(length(body)) FROM value_uses
                     JOIN stored_values ON stored_values.hash = value_uses.hash
-                    WHERE value_uses.run = runs.number), 0)
+                    WHERE value_uses.run = runs.number), 0),
+                owner
              FROM runs INDEXED BY runs_open WHERE compacted = 0 AND ended IS NULL",
         )?;
-        let rows = statement.query_map([], |row| {
-            Ok(OpenRun {
+        let mut rows = statement.query([])?;
+        let mut open = Vec::new();
+        while let Some(row) = rows.next()? {
+            let owner = row.get(3)?;
+            open.push(OpenRun {
                 id: RunId::new(row.get::<_, String>(0)?),
                 principal: row.get(1)?,
                 bytes: row.get(2)?,
-            })
-        })?;
-        rows.collect()
+                is_left: owner != self.me.epoch && deaths.is_dead(owner)?,
+            });
+        }
+        Ok(open)
     }
 
     pub(super) fn claimable(&self, now: Timestamp) -> rusqlite::Result<Vec<RunId>> {

@@ -11,7 +11,7 @@ use crate::record::{BigValue, Encoded, FORM, durability_text, last_time, phase_f
 use crate::seal::Sealer;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
-use onecall_engine::journal::{JournalError, Mark, NewRun, Phase};
+use onecall_engine::journal::{JournalError, Mark, NewRun, Phase, StoredPlan};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use std::collections::{BTreeSet, HashMap};
 
@@ -174,14 +174,17 @@ impl Session<'_> {
             failure: new.mark.failure.clone(),
             seen: self.version,
         };
-        self.log(&Row {
-            run: known.number,
-            first: 0,
-            at: creation.updated,
-            due: new.mark.due,
-            events: &creation.events,
-            is_ours: true,
-        })?;
+        // A row without events would be in the way of the first that has some.
+        if creation.events.count > 0 {
+            self.log(&Row {
+                run: known.number,
+                first: 0,
+                at: creation.updated,
+                due: new.mark.due,
+                events: &creation.events,
+                is_ours: true,
+            })?;
+        }
         self.values(known.number, &creation.events.values)?;
         if ended {
             self.ended.add(known.number);
@@ -439,6 +442,33 @@ impl Session<'_> {
         }
         let known = self.recall(run)?;
         self.cache.insert(run.clone(), known);
+        Ok(true)
+    }
+
+    pub(super) fn rebind(
+        &mut self,
+        run: &RunId,
+        plan: &StoredPlan,
+        now: Timestamp,
+    ) -> Result<bool, WriteError> {
+        let found: Option<(u64, bool, bool)> = self
+            .connection
+            .prepare_cached("SELECT owner, parked, ended IS NOT NULL FROM runs WHERE id = ?1")?
+            .query_row([run.as_str()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .optional()?;
+        let Some((owner, parked, ended)) = found else {
+            return Err(JournalError::UnknownRun { run: run.clone() }.into());
+        };
+        let mut deaths = Deaths::new(self.connection, self.me, now);
+        if ended || !(parked || owner == self.me.epoch || deaths.is_dead(owner)?) {
+            return Ok(false);
+        }
+        let number = self.plan(&plan.hash, &plan.text)?;
+        self.connection
+            .prepare_cached("UPDATE runs SET plan = ?2 WHERE id = ?1")?
+            .execute(params![run.as_str(), number])?;
         Ok(true)
     }
 

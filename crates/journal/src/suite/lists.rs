@@ -168,7 +168,7 @@ pub(super) async fn open_runs_are_listed_with_what_they_hold(store: &dyn Store) 
     }
     journal.park(&id("parked"), None).await.unwrap();
     journal.append(ending("ended", 1, 5)).await.unwrap();
-    let mut open = journal.open_runs().await.unwrap();
+    let mut open = journal.open_runs(at(9)).await.unwrap();
     open.sort_by_key(|run| run.id.clone());
     let names: Vec<&str> = open.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(names, ["long", "parked", "short"]);

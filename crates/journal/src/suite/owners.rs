@@ -1,8 +1,8 @@
 //! Owning, claiming, parking, and being fenced.
 
 use super::Store;
-use super::samples::{append, at, ending, events_of, id, note, refusal, start};
-use onecall_engine::journal::Phase;
+use super::samples::{append, at, ending, events_of, id, new_run, note, refusal, start};
+use onecall_engine::journal::{JournalError, Phase, StoredPlan};
 use std::sync::Arc;
 
 const FENCED: &str = "run `a` is owned by another process now";
@@ -162,4 +162,26 @@ pub(super) async fn a_parked_run_takes_no_events(store: &dyn Store) {
     let claimed = one.claim(&id("a"), at(1)).await.unwrap().unwrap();
     assert_eq!(claimed.summary.phase, Phase::Running);
     one.append(append("a", 1, vec![note("1")])).await.unwrap();
+}
+
+pub(super) async fn a_run_is_bound_to_another_plan_while_nobody_else_drives_it(store: &dyn Store) {
+    let plan = |hash: &str| StoredPlan {
+        hash: hash.to_owned(),
+        text: Arc::from(format!("{{\"ir\":1,\"of\":\"{hash}\"}}")),
+    };
+    let first = store.open(at(0));
+    first.create(new_run("a"), vec![note("x")]).await.unwrap();
+    let second = store.open(at(0));
+    assert!(!second.rebind(&id("a"), plan("h2"), at(1)).await.unwrap());
+    assert!(first.rebind(&id("a"), plan("h2"), at(1)).await.unwrap());
+    first.park(&id("a"), None).await.unwrap();
+    assert!(second.rebind(&id("a"), plan("h3"), at(1)).await.unwrap());
+    let stored = second.claim(&id("a"), at(1)).await.unwrap().unwrap();
+    assert_eq!(stored.plan_hash, "h3");
+    assert_eq!(&*stored.plan, &*plan("h3").text);
+    assert_eq!(stored.events.len(), 1);
+    second.append(ending("a", 1, 2)).await.unwrap();
+    assert!(!second.rebind(&id("a"), plan("h4"), at(3)).await.unwrap());
+    let unknown = second.rebind(&id("b"), plan("h4"), at(3)).await;
+    assert!(matches!(unknown, Err(JournalError::UnknownRun { .. })));
 }

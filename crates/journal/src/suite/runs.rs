@@ -172,3 +172,16 @@ pub(super) async fn a_client_key_names_one_run(store: &dyn Store) {
         .unwrap();
     assert!(journal.load(&id("b")).await.unwrap().is_none());
 }
+
+pub(super) async fn a_run_without_events_begins_later(store: &dyn Store) {
+    let journal = store.open(at(0));
+    journal.create(new_run("a"), vec![]).await.unwrap();
+    journal.park(&id("a"), Some(at(1))).await.unwrap();
+    assert_eq!(journal.claimable(at(2)).await.unwrap(), [id("a")]);
+    let stored = journal.claim(&id("a"), at(2)).await.unwrap().unwrap();
+    assert!(stored.events.is_empty());
+    let append = append("a", 0, vec![note("first")]);
+    journal.append(append).await.unwrap();
+    let stored = journal.load(&id("a")).await.unwrap().unwrap();
+    assert_eq!(stored.events, [note("first")]);
+}

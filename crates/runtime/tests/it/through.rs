@@ -4,7 +4,8 @@ use futures::future::BoxFuture;
 use onecall_engine::event::Event;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{
-    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredRun, Summary,
+    Append, Command, Filter, Journal, JournalError, NewRun, OpenRun, Order, StoredPlan, StoredRun,
+    Summary,
 };
 use serde_json::Value;
 use std::fmt::Debug;
@@ -45,8 +46,11 @@ impl<J: Journal, H: Hook> Journal for Through<J, H> {
     fn list(&self, filter: Filter) -> Answer<'_, Vec<Summary>> {
         self.after("list", self.store.list(filter))
     }
-    fn open_runs(&self) -> Answer<'_, Vec<OpenRun>> {
-        self.after("open_runs", self.store.open_runs())
+    fn open_runs(&self, now: Timestamp) -> Answer<'_, Vec<OpenRun>> {
+        self.after("open_runs", self.store.open_runs(now))
+    }
+    fn rebind<'a>(&'a self, run: &'a RunId, plan: StoredPlan, now: Timestamp) -> Answer<'a, bool> {
+        self.after("rebind", self.store.rebind(run, plan, now))
     }
     fn claimable(&self, now: Timestamp) -> Answer<'_, Vec<RunId>> {
         self.after("claimable", self.store.claimable(now))

@@ -118,8 +118,8 @@ compositeTools:
 /// The name that the list of the backend `math` is kept under.
 pub(crate) fn kept_as(url: &str) -> String {
     let origin = url.trim_end_matches("/mcp");
-    let hash = hash_text(&format!("http {url}"));
-    format!("catalog/math/http {origin} #{hash}")
+    let hash = hash_text(&format!("http {origin}\n\nurl\n{url}"));
+    format!("catalog/math/http {origin} #url:{hash}")
 }
 
 /// Waits until the list of the backend `math` is kept.

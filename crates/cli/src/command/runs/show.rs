@@ -4,7 +4,7 @@
 mod tree;
 
 use super::answer::backends;
-use super::{look, open};
+use super::{definition, look, open};
 use crate::args::RunsShowArgs;
 use crate::exit::Exit;
 use crate::limits::VALUE_CHARACTERS_MAX;
@@ -35,8 +35,13 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
         mark_answered(&mut history, &asked, &names(&standing));
         answered
     };
+    let elsewhere = definition::bound_elsewhere(&stored);
     if args.json {
-        print::out(serde_json::to_string_pretty(&history)?);
+        let mut shown = serde_json::to_value(&history)?;
+        if let Some(reason) = elsewhere {
+            shown["does_not_go_on"] = Value::from(reason);
+        }
+        print::out(serde_json::to_string_pretty(&shown)?);
         return Ok(Exit::Ok);
     }
     let repeats = repeats(&*journal, &stored.summary.id).await?;
@@ -49,6 +54,13 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     if !stored.summary.phase.is_ended() {
         for line in needs::lines(&standing, Some(&journal.flag)) {
             print::out(line);
+        }
+        if let Some(reason) = elsewhere {
+            let (run, flag) = (&stored.summary.id, &journal.flag);
+            print::out(format!("run {run} does not go on: {reason}"));
+            print::out(format!(
+                "  = help: `onecall runs rebind {run}{flag}` shows what differs and binds it to these backends"
+            ));
         }
     }
     Ok(Exit::Ok)

@@ -43,6 +43,11 @@ pub trait Journal: Send + Sync + Debug {
     /// All runs that have not ended, parked ones and those of other owners included.
     fn open_runs(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>>;
 
+    /// What the store takes, on its disk or in memory.
+    fn bytes(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
     /// Gives a run another plan, if it has not ended and nobody else drives it. `false`: it was not changed.
     fn rebind<'a>(
         &'a self,
@@ -371,6 +376,8 @@ pub enum JournalError {
     OpenRunsFull { bytes_max: u64 },
     #[error("the store has no room left")]
     Full(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the store is read-only")]
+    ReadOnly(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the store was written by a newer version ({found}; this one reads up to {known})")]
     TooNew { found: u64, known: u64 },
     #[error("cannot {action} the store")]

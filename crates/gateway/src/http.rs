@@ -7,9 +7,10 @@ use crate::front::{Face, Front};
 use crate::gate::{self, Gate};
 use crate::handshake::{self, Handshakes};
 use crate::limits::{CLOSING, HIDING_BYTES};
+use crate::observe::{self, Readiness};
 use crate::options::{HttpOptions, ServeError};
 use crate::server::{Connection, Handler, Setup, Shared};
-use crate::{answer_page, connections, links, metrics, observe};
+use crate::{answer_page, connections, links, metrics};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any_service, get};
@@ -89,7 +90,10 @@ async fn serve(
     let listener = bind(&options, is_guarded).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
     let streams = CancellationToken::new();
-    let mut router = probes(stop.clone());
+    let mut router = probes(Readiness {
+        stop: stop.clone(),
+        runtimes: mounts.iter().map(|mount| mount.runtime.clone()).collect(),
+    });
     let gate = Arc::new(Gate::new(&options, address, &mounts));
     let requests = Arc::new(Semaphore::new(options.requests_max));
     let (mut faces, mut open) = (Vec::new(), Vec::new());
@@ -219,11 +223,11 @@ async fn bind(options: &HttpOptions, is_guarded: bool) -> Result<TcpListener, Se
 }
 
 /// What a process answers for all its servers.
-fn probes(stop: CancellationToken) -> Router {
+fn probes(readiness: Readiness) -> Router {
     Router::new()
         .route(PROBES[0], get(|| async { "ok\n" }))
         .route(PROBES[1], get(observe::readiness))
-        .with_state(stop)
+        .with_state(readiness)
 }
 
 fn face(

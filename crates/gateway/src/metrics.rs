@@ -7,6 +7,7 @@ use crate::server::Shared;
 use axum::extract::State;
 use http::header::CONTENT_TYPE;
 use onecall_mcp::RpcError;
+use onecall_runtime::backend_calls::{BUCKETS_MS, Ending, Histogram};
 use onecall_runtime::publish::{PublishedTool, PublishedWorkflow, Target, WithheldKind};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -60,17 +61,10 @@ impl Outcome {
     }
 }
 
-/// Up to how many milliseconds a call may take to be counted in each bucket.
-const BUCKETS: [u64; 12] = [
-    1, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 15_000, 60_000,
-];
-
 #[derive(Debug, Default)]
 struct ToolCounts {
     outcomes: [AtomicU64; Outcome::ALL.len()],
-    /// Calls that took no longer than their bucket and longer than the one before; the last has the rest.
-    lasted: [AtomicU64; BUCKETS.len() + 1],
-    micros: AtomicU64,
+    took: Histogram,
 }
 
 /// Calls by outcome, in all and by tool.
@@ -101,13 +95,7 @@ impl Counting<'_> {
         add(&self.counts.outcomes[outcome as usize], 1);
         if let Some(counts) = tool.and_then(|tool| self.counts.of_tool(tool)) {
             add(&counts.outcomes[outcome as usize], 1);
-            let millis = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
-            let bucket = BUCKETS.partition_point(|most| *most <= millis);
-            add(&counts.lasted[bucket], 1);
-            add(
-                &counts.micros,
-                u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX),
-            );
+            counts.took.add(lasted);
         }
         lasted
     }
@@ -234,7 +222,9 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Text {
         page.head(name, "gauge", help);
         page.row(name, &[], value);
     }
+    store(&mut page, &shared).await;
     backends(&mut page, &shared);
+    backend_calls(&mut page, &shared);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], page.0)
 }
 
@@ -265,20 +255,53 @@ fn calls(page: &mut Page, counts: &Counts) {
     let name = "onecall_tool_call_seconds";
     page.head(name, "histogram", "How long calls of published tools took.");
     for (tool, counts) in &*tools {
-        let mut below = 0;
-        for (count, most) in counts.lasted.iter().zip(BUCKETS) {
-            below += of(count);
-            let most = seconds(most * 1_000).to_string();
-            let labels = [("tool", tool.as_str()), ("le", most.as_str())];
-            page.row("onecall_tool_call_seconds_bucket", &labels, below);
+        page.histogram(name, ("tool", tool), &counts.took);
+    }
+}
+
+async fn store(page: &mut Page, shared: &Shared) {
+    let name = "onecall_store_bytes";
+    page.head(
+        name,
+        "gauge",
+        "What the store takes, on its disk or in memory.",
+    );
+    match shared.runtime.journal().bytes().await {
+        Ok(bytes) => page.row(name, &[], bytes),
+        Err(error) => tracing::warn!(%error, "cannot measure the store"),
+    }
+    let name = "onecall_store_writable";
+    page.head(
+        name,
+        "gauge",
+        "Whether the last write of the store went through.",
+    );
+    page.row(name, &[], u8::from(shared.runtime.store_fault().is_none()));
+}
+
+fn backend_calls(page: &mut Page, shared: &Shared) {
+    let all = shared.runtime.backend_counts();
+    let name = "onecall_backend_calls_total";
+    page.head(name, "counter", "Calls of backends that ended, by how.");
+    for (backend, counts) in &all {
+        for how in Ending::ALL {
+            let labels = [("backend", backend.as_str()), ("outcome", how.as_str())];
+            page.row(name, &labels, counts.ended(how));
         }
-        below += of(&counts.lasted[BUCKETS.len()]);
-        let all = [("tool", tool.as_str()), ("le", "+Inf")];
-        page.row("onecall_tool_call_seconds_bucket", &all, below);
-        let tool = [("tool", tool.as_str())];
-        let sum = seconds(of(&counts.micros));
-        page.row("onecall_tool_call_seconds_sum", &tool, sum);
-        page.row("onecall_tool_call_seconds_count", &tool, below);
+    }
+    let name = "onecall_backend_retries_total";
+    page.head(
+        name,
+        "counter",
+        "Calls of backends that repeat an earlier one of their step.",
+    );
+    for (backend, counts) in &all {
+        page.row(name, &[("backend", backend.as_str())], counts.retries());
+    }
+    let name = "onecall_backend_call_seconds";
+    page.head(name, "histogram", "How long calls of backends took.");
+    for (backend, counts) in &all {
+        page.histogram(name, ("backend", backend.as_str()), &counts.took);
     }
 }
 
@@ -310,16 +333,26 @@ fn backends(page: &mut Page, shared: &Shared) {
     }
 }
 
-fn seconds(micros: u64) -> f64 {
-    Duration::from_micros(micros).as_secs_f64()
-}
-
 /// A page in the text format.
 struct Page(String);
 
 impl Page {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn histogram(&mut self, name: &str, of: (&str, &str), took: &Histogram) {
+        let mut below = 0;
+        let bucket = format!("{name}_bucket");
+        let ends = BUCKETS_MS.map(|most| Duration::from_millis(most).as_secs_f64().to_string());
+        let ends = ends.iter().map(String::as_str).chain(["+Inf"]);
+        for (count, most) in took.counts().zip(ends) {
+            below += count;
+            self.row(&bucket, &[of, ("le", most)], below);
+        }
+        let sum = took.total().as_secs_f64();
+        self.row(&format!("{name}_sum"), &[of], sum);
+        self.row(&format!("{name}_count"), &[of], below);
     }
 
     fn row(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {

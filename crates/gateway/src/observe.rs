@@ -5,16 +5,30 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use onecall_runtime::publish::{Target, Withheld};
+use onecall_runtime::runtime::Runtime;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Whether new calls are welcome.
-pub(crate) async fn readiness(State(stop): State<CancellationToken>) -> (StatusCode, &'static str) {
-    if stop.is_cancelled() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+/// What readiness is told by.
+#[derive(Clone, Debug)]
+pub(crate) struct Readiness {
+    pub(crate) stop: CancellationToken,
+    pub(crate) runtimes: Arc<[Runtime]>,
+}
+
+/// Whether new calls are welcome, and if not, why.
+pub(crate) async fn readiness(State(own): State<Readiness>) -> (StatusCode, String) {
+    let reason = if own.stop.is_cancelled() {
+        Some("stopping".to_owned())
+    } else {
+        let mut faults = own.runtimes.iter().filter_map(Runtime::store_fault);
+        faults.next().map(|fault| format!("not ready: {fault}"))
+    };
+    match reason {
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+        None => (StatusCode::OK, "ready\n".to_owned()),
     }
-    (StatusCode::OK, "ready\n")
 }
 
 pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
@@ -34,6 +48,7 @@ pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Json<Value> {
         "reloads": { "count": reloads.count, "refused": reloads.refused },
         "server": shared.server_info.value(),
         "stopping": shared.stop.is_cancelled(),
+        "store": { "fault": shared.runtime.store_fault() },
         "sessions": shared.session_count(),
         "answering": shared.answering.len(),
         "tools": tools.collect::<Vec<_>>(),

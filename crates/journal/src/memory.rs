@@ -118,6 +118,10 @@ impl Journal for MemoryJournal {
         self.answer(move |state, epoch| Ok(state.open_runs(epoch, now)))
     }
 
+    fn bytes(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        self.answer(move |state, _| Ok(state.bytes()))
+    }
+
     fn rebind<'a>(
         &'a self,
         run: &'a RunId,

@@ -73,6 +73,11 @@ pub enum OpenStoreError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    #[error(
+        "the store `{path}` is read-only; give this user the right to write the file and its directory, or name another \
+         file for the store"
+    )]
+    ReadOnly { path: PathBuf },
     #[error("`{path}` is a database of another program; name another file for the store")]
     Foreign { path: PathBuf },
     #[error(

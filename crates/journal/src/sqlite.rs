@@ -408,6 +408,14 @@ impl Journal for SqliteJournal {
         }))
     }
 
+    fn bytes(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(self.read(|reader| {
+            reader
+                .bytes()
+                .map_err(|error| store_error("measure", &error))
+        }))
+    }
+
     fn rebind<'a>(
         &'a self,
         run: &'a RunId,

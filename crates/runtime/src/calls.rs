@@ -255,7 +255,7 @@ pub(crate) async fn call(runtime: &Runtime, request: Box<Request>) -> Reply {
                 original: original.clone(),
                 definition: Some(&tool.definition),
             };
-            pass_through(&backends, called, request).await
+            pass_through(runtime, &backends, called, request).await
         }
         Target::Workflow(workflow) => {
             let ready = ready(runtime, &published, &tool.name);
@@ -295,7 +295,7 @@ pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Box<
         original: request.tool.clone(),
         definition: known.map(|tool| &tool.tool),
     };
-    pass_through(&backends, called, request).await
+    pass_through(runtime, &backends, called, request).await
 }
 
 /// Whether a call of this tool may be made again whatever became of it. What is not known to be harmless is not.
@@ -319,7 +319,12 @@ fn backends_of(runtime: &Runtime, published: &Published) -> Backends {
     own.unwrap_or_else(|| runtime.content().backends.clone())
 }
 
-async fn pass_through(backends: &Backends, called: Called<'_>, mut request: Box<Request>) -> Reply {
+async fn pass_through(
+    runtime: &Runtime,
+    backends: &Backends,
+    called: Called<'_>,
+    mut request: Box<Request>,
+) -> Reply {
     let trace = Trace::take(&mut request.meta);
     let mut call = Box::new(Call::new(called.original, request.arguments));
     call.meta = request.meta;
@@ -338,7 +343,9 @@ async fn pass_through(backends: &Backends, called: Called<'_>, mut request: Box<
         call.meta
             .insert(meta::CLIENT_CAPABILITIES.to_owned(), capabilities);
     }
-    match backends.call(called.backend, call).await {
+    let calling = backends.call(called.backend, call);
+    let counts = &runtime.inner.backend_calls;
+    match counts.counted(called.backend, false, calling).await {
         Ok(CallAnswer::Complete(result)) => Reply::Passed(result),
         Ok(CallAnswer::InputRequired(asked)) => Reply::Asks(asked),
         Ok(CallAnswer::Task(_)) => {
@@ -517,6 +524,7 @@ async fn start(
         world: LiveWorld {
             backends,
             trace: Trace::take(&mut request.meta),
+            calls: Arc::clone(&runtime.inner.backend_calls),
             caller: request.client.as_deref().map(caller_id),
             token: request.token.clone(),
             takes_questions: durability != Durability::None,

@@ -4,6 +4,7 @@
 
 pub mod ahead;
 mod arrive;
+pub mod backend_calls;
 pub mod calls;
 pub mod compare;
 pub mod counts;
@@ -40,6 +41,7 @@ pub mod stranded;
 pub mod tend;
 mod trace;
 mod unstored;
+mod watched;
 mod world;
 
 pub use onecall_engine::result;

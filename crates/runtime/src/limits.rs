@@ -76,6 +76,12 @@ pub(crate) const CONNECT_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Limit: questions of one call that wait to be taken.
 pub(crate) const QUESTIONS_MAX: usize = 8;
 
+/// Limit: backends that are counted apart in the metrics.
+pub(crate) const BACKENDS_COUNTED_MAX: usize = 500;
+
+/// What is written to find out whether the store can be written.
+pub(crate) const PROBE_BYTES: usize = 64 * 1024;
+
 /// Limit: open runs that are counted for operators.
 pub(crate) const RUNS_COUNTED_MAX: usize = 10_000;
 

@@ -1,6 +1,7 @@
 //! The facade: what is published, calls, answers, cancels, and the tending of the store.
 //! Front doors speak to this and to nothing below it.
 
+use crate::backend_calls::{BackendCalls, BackendCounts};
 use crate::calls;
 use crate::fitted::Fitted;
 use crate::identity::{Foreign, Identities};
@@ -19,6 +20,7 @@ use crate::runs::LiveRuns;
 use crate::stranded::Stranded;
 use crate::tend;
 use crate::unstored::Unstored;
+use crate::watched::{StoreHealth, Watched};
 use crate::world::{self, LiveWorld};
 use onecall_backends::{
     BackendName, BackendOptions, BackendState, BackendStatus, Backends, Breaker, CatalogOptions,
@@ -125,6 +127,8 @@ pub(crate) struct Inner {
     pub(crate) lost_lease: LostLease,
     outside: Option<Outside>,
     store_flag: Option<Arc<str>>,
+    pub(crate) backend_calls: Arc<BackendCalls>,
+    pub(crate) store_health: Arc<StoreHealth>,
 }
 
 /// What the files say, as it is served.
@@ -242,14 +246,19 @@ impl Runtime {
         let backends = Backends::start(&client, backends)?;
         let (published, _) = watch::channel(Arc::new(Published::default()));
         let name = options.server.name.clone();
-        let content = Content::new(backends, options.server, &*options.journal).await;
+        let store_health = Arc::<StoreHealth>::default();
+        let journal: Arc<dyn Journal> = Arc::new(Watched {
+            journal: options.journal,
+            health: Arc::clone(&store_health),
+        });
+        let content = Content::new(backends, options.server, &*journal).await;
         let inner = Inner {
             name,
             content: RwLock::new(Arc::new(content)),
             publishing: Mutex::default(),
             reloads: watch::Sender::default(),
             children,
-            journal: options.journal,
+            journal,
             durability: options.durability,
             published,
             runs: LiveRuns::default(),
@@ -269,6 +278,8 @@ impl Runtime {
             lost_lease: LostLease::default(),
             outside: options.outside,
             store_flag: options.store_flag.map(Arc::from),
+            backend_calls: Arc::default(),
+            store_health,
         };
         let runtime = Self {
             inner: Arc::new(inner),
@@ -348,6 +359,16 @@ impl Runtime {
     pub fn stranded(&self) -> Vec<Stranded> {
         let stranded = self.inner.stranded.lock();
         stranded.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the store cannot be written, as far as is known.
+    pub fn store_fault(&self) -> Option<String> {
+        self.inner.store_health.reason()
+    }
+
+    /// How the calls of each backend ended since the process began, and how long they took.
+    pub fn backend_counts(&self) -> Vec<(BackendName, Arc<BackendCounts>)> {
+        self.inner.backend_calls.all()
     }
 
     pub fn catalog(&self) -> Catalog {

@@ -2,7 +2,7 @@
 
 use crate::calls;
 use crate::kept::Stored;
-use crate::limits::{MAINTENANCE_BATCHES_MAX, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
+use crate::limits::{MAINTENANCE_BATCHES_MAX, PROBE_BYTES, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
 use crate::open_runs;
 use crate::retry::current;
 use crate::runs::{channels, names_of};
@@ -19,6 +19,7 @@ use onecall_engine::state::State;
 use onecall_workflow::plan::Plan;
 use onecall_workflow::policy::Durability;
 use onecall_workflow::stored::{ReadPlanError, read_plan};
+use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -28,6 +29,9 @@ const ROUND: Duration = Duration::from_millis(500);
 
 /// Logged when the store cannot be used.
 const UNTENDED: &str = "the store cannot be used: no run is resumed, and answers and cancels from other processes wait";
+
+/// After so many rounds a store that could not be written is tried again.
+const PROBE_ROUNDS: u32 = 4;
 
 /// After so many rounds it is looked again at runs of other servers.
 const FOREIGN_ROUNDS: u32 = 20;
@@ -79,9 +83,14 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
             // A run may have been bound to other backends since.
             runtime.inner.foreign.clear();
         }
+        let is_faulty = runtime.inner.store_health.reason().is_some();
+        if is_faulty && rounds.is_multiple_of(PROBE_ROUNDS) {
+            probe(runtime).await;
+        }
         if maintained.elapsed() >= MAINTENANCE {
             maintained = tokio::time::Instant::now();
             maintain(runtime).await;
+            probe(runtime).await;
             if let Err(error) = open_runs::count(runtime).await {
                 runtime
                     .inner
@@ -93,6 +102,19 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
             runtime.inner.repeated.warn(UNTENDED, &error);
         }
     }
+}
+
+/// Finds out whether the store can be written: nobody may call while the server says that it is not ready.
+async fn probe(runtime: &Runtime) {
+    let journal = &runtime.inner.journal;
+    let filled = Value::from("x".repeat(PROBE_BYTES));
+    for value in [&filled, &Value::Null] {
+        // What comes of it is noted by the journal.
+        if journal.keep("probe", value).await.is_err() {
+            return;
+        }
+    }
+    runtime.inner.store_health.clear();
 }
 
 /// Looks for runs that do not go on because the backends have changed, and logs those that are new.
@@ -225,7 +247,10 @@ async fn resume(runtime: &Runtime, run: &RunId) -> Result<(), JournalError> {
 
 /// Whether the store may be usable again in a moment.
 fn may_pass(error: &JournalError) -> bool {
-    matches!(error, JournalError::Full(_) | JournalError::Store { .. })
+    matches!(
+        error,
+        JournalError::Full(_) | JournalError::ReadOnly(_) | JournalError::Store { .. }
+    )
 }
 
 /// Hands a command to its run, waking the run if it is parked.
@@ -361,6 +386,7 @@ pub(crate) fn go_on(runtime: &Runtime, resumed: Resumed<'_>, orders: &[Order]) {
             backends: runtime.content().backends.clone(),
             // The trace of the call that began it was of another process.
             trace: Trace::default(),
+            calls: Arc::clone(&runtime.inner.backend_calls),
             caller: None,
             token,
             takes_questions: true,

@@ -1,5 +1,6 @@
 //! The live world of the engine: backends, the system clock, the timer of the async runtime.
 
+use crate::backend_calls::BackendCalls;
 use crate::calls::caller_id;
 use crate::limits::QUESTIONS_MAX;
 use crate::trace::Trace;
@@ -27,6 +28,7 @@ use tokio::sync::mpsc;
 pub(crate) struct LiveWorld {
     pub(crate) backends: Backends,
     pub(crate) trace: Trace,
+    pub(crate) calls: Arc<BackendCalls>,
     /// Whose connection is used where a backend keeps one for each client; else the run has its own.
     pub(crate) caller: Option<CallerId>,
     /// What the caller showed. A run that goes on in another process has none.
@@ -41,6 +43,7 @@ impl World for LiveWorld {
         Box::pin(async move {
             let backend = BackendName::from(call.tool.backend.as_str());
             let asker = call.asker.clone();
+            let is_retry = call.id.attempt > 0;
             let own = || caller_id(call.run.as_str());
             let caller = world.caller.unwrap_or_else(own);
             let mut request = request_of(call);
@@ -48,12 +51,14 @@ impl World for LiveWorld {
             request.caller = Some(caller);
             request.token = world.token;
             if !world.takes_questions {
-                return outcome(world.backends.call(&backend, request).await);
+                let calling = world.backends.call(&backend, request);
+                return outcome(world.calls.counted(&backend, is_retry, calling).await);
             }
             let (sink, questions) = mpsc::channel(QUESTIONS_MAX);
             request.takes = Takes::ALL;
             request.asker = Some(sink);
-            let calling = pin!(world.backends.call(&backend, request));
+            let calling = world.backends.call(&backend, request);
+            let calling = pin!(world.calls.counted(&backend, is_retry, calling));
             outcome(answering(calling, &asker, questions).await)
         })
     }

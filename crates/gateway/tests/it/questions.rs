@@ -4,11 +4,12 @@ use crate::client::{Answer, Http};
 use crate::world::{PATIENCE, World, calls, server, workflow};
 use http::{Method, StatusCode};
 use onecall_config::settings::Server;
-use onecall_engine::event::AnswerAction;
-use onecall_engine::journal::{Filter, Phase};
-use onecall_journal::MemoryStore;
+use onecall_engine::event::{AnswerAction, Event, What};
+use onecall_engine::identity::{RunId, Timestamp};
+use onecall_engine::journal::{Append, Filter, NewRun, Phase};
+use onecall_journal::{MemoryStore, Retention};
 use onecall_runtime::questions::Given;
-use onecall_workflow::policy;
+use onecall_workflow::policy::{self, Durability};
 use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -498,6 +499,47 @@ async fn operators_see_what_goes_on() {
 }
 
 #[tokio::test]
+async fn a_store_that_cannot_be_written_makes_the_server_not_ready() {
+    let store = MemoryStore::new(Retention {
+        bytes_max: 60_000,
+        ..Retention::default()
+    });
+    let world = World::start_on(&store).await;
+    let client = Http::new(world.address);
+    let ready = async || {
+        let ready = client.send(Method::GET, "/readyz", &[], "").await;
+        (ready.status, ready.text().await)
+    };
+    assert_eq!(ready().await.0, StatusCode::OK);
+    let journal = world.runtime.journal();
+    let run = NewRun::new(RunId::new("r"), "w", Timestamp::from_micros(1));
+    let (at, mark) = (run.at, run.mark.clone());
+    journal.create(run, Vec::new()).await.unwrap();
+    let text = "x".repeat(100_000);
+    let append = Append {
+        run: RunId::new("r"),
+        first: 0,
+        events: vec![Event {
+            at,
+            what: What::Note { text },
+        }],
+        durability: Durability::Async,
+        mark,
+        at,
+    };
+    journal.append(append).await.unwrap_err();
+    let (status, text) = ready().await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(
+        text.starts_with("not ready: the store has no room left: "),
+        "{text}"
+    );
+    let usable = async { while ready().await.0 != StatusCode::OK {} };
+    tokio::time::timeout(PATIENCE, usable).await.unwrap();
+    world.end().await;
+}
+
+#[tokio::test]
 async fn handles_are_counted_apart_and_tools_by_name() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
@@ -519,6 +561,12 @@ async fn handles_are_counted_apart_and_tools_by_name() {
         "onecall_runs{phase=\"waiting\"} 1",
         "onecall_runs_ended_total{phase=\"completed\"} 1",
         "onecall_backend_up{backend=\"demo\"} 1",
+        "onecall_backend_calls_total{backend=\"demo\",outcome=\"tool_error\"} 1",
+        "onecall_backend_calls_total{backend=\"demo\",outcome=\"failed\"} 0",
+        "onecall_backend_retries_total{backend=\"demo\"} 0",
+        "onecall_backend_call_seconds_bucket{backend=\"demo\",le=\"+Inf\"} 1",
+        "onecall_backend_call_seconds_count{backend=\"demo\"} 1",
+        "onecall_store_writable 1",
         "onecall_backend_state{backend=\"demo\",state=\"ready\"} 1",
     ] {
         assert!(metrics.lines().any(|line| line == row), "{row}\n{metrics}");

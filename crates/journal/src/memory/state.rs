@@ -183,7 +183,6 @@ impl State {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> Bytes {
         self.bytes
     }

@@ -197,6 +197,14 @@ impl Reader {
         Ok(open)
     }
 
+    pub(super) fn bytes(&self) -> rusqlite::Result<u64> {
+        self.connection
+            .prepare_cached(
+                "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+            )?
+            .query_row([], |row| row.get(0))
+    }
+
     pub(super) fn claimable(&self, now: Timestamp) -> rusqlite::Result<Vec<RunId>> {
         let mut deaths = Deaths::new(&self.connection, &self.me, now);
         let mut owners = self.connection.prepare_cached(

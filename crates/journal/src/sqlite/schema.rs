@@ -206,6 +206,11 @@ fn too_new(path: &Path, found: u64) -> OpenStoreError {
 }
 
 pub(super) fn open_error(path: &Path, cause: rusqlite::Error) -> OpenStoreError {
+    if cause.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
+        return OpenStoreError::ReadOnly {
+            path: path.to_path_buf(),
+        };
+    }
     OpenStoreError::Open {
         path: path.to_path_buf(),
         cause: cause.into(),

@@ -113,10 +113,11 @@ where
     }
 }
 
-/// SQLite names a full disk apart; everything else keeps its text.
+/// A full disk and a file that cannot be written have errors of their own; everything else keeps its text.
 pub(super) fn store_error(action: &'static str, error: &rusqlite::Error) -> JournalError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalError::Full(error.to_string().into()),
+        Some(ErrorCode::ReadOnly) => JournalError::ReadOnly(error.to_string().into()),
         _ => JournalError::Store {
             action,
             cause: error.to_string().into(),
@@ -289,5 +290,21 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 fn answer(group: Vec<Box<dyn Job>>, failure: Option<&rusqlite::Error>) {
     for job in group {
         job.answer(failure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi::{self, SQLITE_FULL, SQLITE_READONLY};
+
+    #[test]
+    fn a_full_disk_and_a_store_that_cannot_be_written_are_named() {
+        let told = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            store_error("append to", &error).to_string()
+        };
+        assert_eq!(told(SQLITE_FULL), "the store has no room left");
+        assert_eq!(told(SQLITE_READONLY), "the store is read-only");
     }
 }

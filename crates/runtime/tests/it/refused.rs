@@ -32,6 +32,7 @@ compositeTools:
     let runtime = Runtime::start(options(server(&text), journal))
         .await
         .unwrap();
+    assert_eq!(runtime.store_fault(), None);
     let request = Request::new("find", json!({ "text": "x".repeat(1_000_000) }));
     let reply = tokio::time::timeout(PATIENCE, runtime.call(request)).await;
     let Reply::Result(result) = reply.unwrap() else {
@@ -42,5 +43,14 @@ compositeTools:
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("the store has no room left"), "{message}");
     assert_eq!(result["isError"], true);
+    let fault = runtime.store_fault().unwrap();
+    assert!(fault.contains("the store has no room left"), "{fault}");
+    // There is room for less, and the store is tried again by itself.
+    let usable = async {
+        while runtime.store_fault().is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, usable).await.unwrap();
     runtime.shutdown(Duration::ZERO).await;
 }

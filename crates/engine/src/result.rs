@@ -12,6 +12,15 @@ use std::borrow::Cow;
 
 /// The tool result of a run that has ended.
 pub fn of_run(state: &State, end: &End) -> Value {
+    let mut result = of_end(state, end);
+    let labels = &state.plan.workflow.labels;
+    if !labels.is_empty() {
+        result["_meta"][meta::LABELS] = json!(labels);
+    }
+    result
+}
+
+fn of_end(state: &State, end: &End) -> Value {
     match end {
         End::Completed {
             failure: Some(failure),

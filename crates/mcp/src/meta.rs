@@ -20,6 +20,7 @@ pub const ERROR: &str = "dev.onecall/error";
 pub const RUN: &str = "dev.onecall/run";
 pub const STEP: &str = "dev.onecall/step";
 pub const LABELS: &str = "dev.onecall/labels";
+pub const VERSION: &str = "dev.onecall/version";
 pub const USAGE: &str = "dev.onecall/usage";
 
 /// Writes what every modern request must carry into `params._meta`. Keys already there and not of

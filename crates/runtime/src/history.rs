@@ -1,6 +1,7 @@
 //! What a stored run has done, step by step, as plain data: for `runs show`, reports and the console.
 //! Read from its events alone.
 
+mod shown;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -14,10 +15,12 @@ use onecall_engine::state::State;
 use onecall_workflow::stored::ReadPlanError;
 use serde::Serialize;
 use serde_json::Value;
+pub use shown::{event_json, summary_json};
 pub use times::Spent;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHistory {
+    #[serde(serialize_with = "shown::summary")]
     pub summary: Summary,
     /// Hash of the plan it is pinned to.
     pub plan: String,
@@ -27,6 +30,7 @@ pub struct RunHistory {
     /// The tool result, once the run has ended.
     pub result: Option<Value>,
     /// The end of the run, or the moment it is looked at.
+    #[serde(rename = "until_ms", serialize_with = "shown::ms")]
     pub until: Timestamp,
     pub notes: Vec<String>,
 }
@@ -52,7 +56,9 @@ pub struct StepHistory {
     pub status: Status,
     /// The steps it waits for.
     pub needs: Vec<String>,
+    #[serde(rename = "started_ms", serialize_with = "shown::ms_or_null")]
     pub started: Option<Timestamp>,
+    #[serde(rename = "ended_ms", serialize_with = "shown::ms_or_null")]
     pub ended: Option<Timestamp>,
     pub spent: Spent,
     pub attempts: Vec<AttemptHistory>,
@@ -70,7 +76,9 @@ pub struct StepHistory {
 #[derive(Clone, Debug, Serialize)]
 pub struct ItemHistory {
     pub status: Status,
+    #[serde(rename = "started_ms", serialize_with = "shown::ms_or_null")]
     pub started: Option<Timestamp>,
+    #[serde(rename = "ended_ms", serialize_with = "shown::ms_or_null")]
     pub ended: Option<Timestamp>,
     pub spent: Spent,
     pub failure: Option<Failure>,
@@ -85,7 +93,9 @@ pub struct AttemptHistory {
     pub number: u32,
     pub key: String,
     pub arguments: Value,
+    #[serde(rename = "started_ms", serialize_with = "shown::ms")]
     pub started: Timestamp,
+    #[serde(rename = "ended_ms", serialize_with = "shown::ms_or_null")]
     pub ended: Option<Timestamp>,
     pub outcome: Option<Outcome>,
 }

@@ -10,7 +10,7 @@ use onecall_backends::Backends;
 use onecall_config as settings;
 use onecall_config::settings::{Expose, Names, Server};
 use onecall_engine::failure::Code;
-use onecall_mcp::{Hints, ParamHeader, Tool, param_headers};
+use onecall_mcp::{Hints, ParamHeader, Tool, meta, param_headers};
 use onecall_source::{Diagnostic, codes};
 use onecall_workflow::catalog::{Catalog, CatalogTool, Resolution};
 use onecall_workflow::check::check;
@@ -553,6 +553,16 @@ fn definition(workflow: &Workflow, name: &str, catalog: &Catalog) -> Result<Tool
         object.insert("outputSchema".to_owned(), schema);
     }
     object.insert("annotations".to_owned(), annotations(workflow, catalog));
+    let mut about = Map::new();
+    if let Some(version) = &workflow.version {
+        about.insert(meta::VERSION.to_owned(), Value::from(version.as_str()));
+    }
+    if !workflow.labels.is_empty() {
+        about.insert(meta::LABELS.to_owned(), json!(workflow.labels));
+    }
+    if !about.is_empty() {
+        object.insert("_meta".to_owned(), Value::Object(about));
+    }
     Tool::from_value(Value::Object(object)).map_err(|error| error.to_string())
 }
 

@@ -174,8 +174,8 @@ fn the_steps_of_a_run_are_drawn_as_a_tree() {
         assert!(after.contains(part), "{part} is missing: {after}");
     }
     let shown = backend.run(&["runs", "show", "last", "--json"]).json();
-    let work = shown["steps"][0]["items"][0]["spent"]["work_us"].as_u64();
-    assert!(work.unwrap() >= 20_000, "{shown}");
+    let work = shown["steps"][0]["items"][0]["spent"]["work_ms"].as_f64();
+    assert!(work.unwrap() >= 20.0, "{shown}");
     let events = backend.run(&["runs", "show", "last", "--events"]).out;
     let last = events.lines().last().unwrap();
     assert!(last.contains("run_ended"), "{events}");

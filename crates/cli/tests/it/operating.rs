@@ -60,6 +60,53 @@ fn the_files_say_how_long_a_call_waits_over_http_and_stdio() {
     assert_eq!(code_of(&answer["result"]), "pending.running");
 }
 
+#[test]
+fn a_question_that_nobody_can_answer_says_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("ask.workflow.yaml");
+    std::fs::write(&file, "workflow: ask\nsteps:\n  sure: {ask: 'Sure?'}\n").unwrap();
+    let words = ["serve", file.to_str().unwrap(), "--ephemeral", "--stdio"];
+    let mut server = Running::start(onecall(home.path(), &words));
+    open_session(&mut server);
+    server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "workflow_ask", "arguments": {} } }));
+    let line = server.line(|line| line.contains("\"id\":1"));
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(code_of(&answer["result"]), "pending.input");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    for way in [
+        "without `--ephemeral`",
+        "`onecall runs answer`",
+        "serve over HTTP",
+        "elicitation",
+    ] {
+        assert!(text.contains(way), "{text}");
+    }
+}
+
+#[test]
+fn one_run_of_ephemeral_may_hold_a_quarter_of_its_memory() {
+    let home = tempfile::tempdir().unwrap();
+    settle(home.path(), "limits: {run_bytes: 20000000}\n");
+    let file = home.path().join("onecall.yaml");
+    let words = [
+        "serve",
+        file.to_str().unwrap(),
+        "--ephemeral",
+        "--port",
+        "0",
+    ];
+    let refused = crate::support::run(home.path(), &words);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let text = "`limits.run_bytes` is 20000000, and with `--ephemeral` one run may hold at most 16777216 bytes";
+    assert!(refused.err.contains(text), "{refused:?}");
+    settle(
+        home.path(),
+        "limits: {run_bytes: 20000000, ephemeral_bytes: 80000000}\n",
+    );
+    let (_server, _) = serving(onecall(home.path(), &words));
+}
+
 fn readiness(url: &str) -> Option<u16> {
     let url = url.replace("/mcp", "/readyz");
     let sent = http::send(&url, "GET", &[], "").ok()?;

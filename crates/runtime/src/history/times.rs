@@ -11,8 +11,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     /// Without a call in flight: for a free place, between attempts, for a person.
+    #[serde(rename = "wait_ms", serialize_with = "super::shown::micros_as_ms")]
     pub wait_us: u64,
     /// With at least one call in flight.
+    #[serde(rename = "work_ms", serialize_with = "super::shown::micros_as_ms")]
     pub work_us: u64,
 }
 

@@ -9,6 +9,7 @@ use onecall_dialects::toolhive::parse_duration;
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Filter, Journal, Order, Phase, Summary};
 use onecall_gateway::link_to_answer;
+use onecall_runtime::history;
 use onecall_runtime::now;
 use onecall_runtime::runs::standing_of;
 use onecall_runtime::sample::sample;
@@ -62,6 +63,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         None => Vec::new(),
     };
     if args.json {
+        let runs: Vec<_> = runs.iter().map(history::summary_json).collect();
         print::out(serde_json::to_string_pretty(&runs)?);
     } else {
         for run in &runs {

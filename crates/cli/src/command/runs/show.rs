@@ -84,7 +84,8 @@ fn mark_answered(history: &mut RunHistory, before: &[String], after: &[String]) 
 
 fn show_events(events: &[Event], json: bool) -> anyhow::Result<Exit> {
     if json {
-        print::out(serde_json::to_string_pretty(events)?);
+        let events: Vec<Value> = events.iter().map(history::event_json).collect();
+        print::out(serde_json::to_string_pretty(&events)?);
         return Ok(Exit::Ok);
     }
     let from = events
@@ -124,6 +125,12 @@ fn lines(history: &RunHistory, repeats: &[Summary]) -> Vec<String> {
         format!("took     {}", took(history)),
         format!("used     {}", used(&history.used)),
     ];
+    lines.extend(
+        summary
+            .version
+            .iter()
+            .map(|version| format!("version  {version}")),
+    );
     let labels = summary.labels.iter();
     lines.extend(labels.map(|(key, value)| format!("label    {key}={value}")));
     lines.extend(summary.retry_of.iter().map(|run| format!("retry of {run}")));

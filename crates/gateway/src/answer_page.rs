@@ -1,4 +1,4 @@
-//! The page on which a person answers one question of a run: one self-contained document, without scripts.
+//! The page on which a person answers one question of a run: one self-contained document that works without scripts.
 //! The link is sealed and expires, and follows its question through its rounds; what was answered once can only be
 //! answered the same again.
 
@@ -6,13 +6,13 @@ mod context;
 mod form;
 mod layout;
 
-use crate::limits::FORM_BYTES_MAX;
+use crate::limits::{FORM_BYTES_MAX, TITLE_CHARS_MAX};
 use crate::seal::{self, AnswerLink, Purpose};
 use crate::server::Shared;
 use axum::extract::{DefaultBodyLimit, FromRequest as _};
 use axum::extract::{Form, Path, Request, State};
 use axum::response::Response;
-use context::{what_follows, what_was_answered, who_asks};
+use context::{buttons, until, what_follows, what_was_answered, who_asks};
 use form::{Entered, escape};
 use http::{HeaderMap, StatusCode};
 use layout::{notice, page};
@@ -78,7 +78,7 @@ pub(crate) async fn take(
     let schema = stands.question.schema.as_deref();
     let answer = taken(schema, &given);
     match shared.runtime.answer(&place.run(), given).await {
-        Ok(Answered::Taken) => page(StatusCode::OK, &answer),
+        Ok(Answered::Taken) => page(StatusCode::OK, "Your answer was taken", &answer),
         Ok(Answered::AskedAgain { reason }) => place.again(&reason, entered).await,
         Ok(Answered::TooLate) => closed(Closed::TimedOut),
         Err(AnswerError::NotAsked { .. }) => closed(stands.closed.unwrap_or(Closed::Withdrawn)),
@@ -204,7 +204,16 @@ impl<'a> Place<'a> {
             Ok(ahead) => ahead,
             Err(error) => return refused(&AnswerError::Look(error)),
         };
-        let mut body = format!("<h1>{}</h1>", escape(&question.message));
+        let message = question.message.trim();
+        let (headline, rest) = message.split_once('\n').unwrap_or((message, ""));
+        let mut body = format!("<h1>{}</h1>", escape(headline.trim_end()));
+        if !rest.is_empty() {
+            let _ = write!(
+                body,
+                "<p class=\"message\">{}</p>",
+                escape(rest.trim_start_matches('\n'))
+            );
+        }
         if let Some(url) = &question.url {
             let url = escape(url);
             let _ = write!(
@@ -214,7 +223,9 @@ impl<'a> Place<'a> {
         }
         let server = self.shared.server_info.value()["name"].as_str();
         let server = server.unwrap_or_default();
-        body.push_str(&who_asks(server, &self.link, question, &ahead));
+        body.push_str(&until(&self.link, question, onecall_runtime::now()));
+        body.push_str(&who_asks(server, &self.link, &ahead));
+        body.push_str(&what_follows(&ahead));
         if let Some(fault) = shown.fault {
             let fault = escape(fault);
             let _ = write!(
@@ -228,14 +239,20 @@ impl<'a> Place<'a> {
             question.round
         );
         body.push_str(&form::fields(question.schema.as_deref(), shown.entered));
-        body.push_str(
-            "<p><button name=\"action\" value=\"accept\">Accept</button>\
-             <button name=\"action\" value=\"decline\" formnovalidate>Decline</button>\
-             <button name=\"action\" value=\"cancel\" formnovalidate>Cancel</button></p></form>",
-        );
-        body.push_str(&what_follows(&ahead));
-        page(status, &body)
+        body.push_str(&buttons(&ahead));
+        body.push_str("</form>");
+        page(status, &title(message, &ahead.workflow), &body)
     }
+}
+
+/// The beginning of the question, and who asks it.
+fn title(message: &str, workflow: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    let mut title: String = line.chars().take(TITLE_CHARS_MAX).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    format!("{title} · {workflow}")
 }
 
 /// A question as it is shown.

@@ -210,6 +210,9 @@ pub(crate) const FORM_FIELDS_MAX: usize = 500;
 /// Limit: how deep a form shows objects in objects; what is deeper is written as JSON.
 pub(crate) const FORM_DEPTH_MAX: usize = 6;
 
+/// Limit: characters of a question in the title of its page.
+pub(crate) const TITLE_CHARS_MAX: usize = 80;
+
 /// Texts that may be longer than this, in characters, are entered on several lines.
 pub(crate) const FORM_LINE_MAX: u64 = 200;
 

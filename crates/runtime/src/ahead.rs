@@ -13,7 +13,10 @@ use onecall_engine::event::{Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::state::State;
 use onecall_engine::view::View;
+use onecall_workflow::catalog::{Catalog, CatalogTool};
 use onecall_workflow::limits::Bounds;
+use onecall_workflow::plan::Repeatable;
+use onecall_workflow::policy::{Refusal, Then};
 use onecall_workflow::step::{Action, Call, Step};
 use serde_json::Value;
 use std::sync::Arc;
@@ -26,9 +29,41 @@ pub struct Ahead {
     /// When the run was started.
     pub since: Timestamp,
     pub input: Arc<Value>,
+    pub refusals: Refusals,
     pub steps: Vec<Coming>,
     /// Steps that are too many to be shown.
     pub more: usize,
+}
+
+/// What follows if the person does not accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusals {
+    pub decline: Follows,
+    pub cancel: Follows,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Follows {
+    RunFails,
+    /// The step fails, and the run goes on.
+    StepFails,
+    Continues,
+    /// The run ends, without the steps that have not started.
+    SkipsRemaining,
+    /// A tool asks, and hears of it.
+    ToolDecides {
+        tool: String,
+    },
+}
+
+/// What a step may do to the world, by what is known of its tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    None,
+    ReadOnly,
+    Adds,
+    /// It may delete or overwrite something; also if the tool's server says nothing.
+    Destructive,
 }
 
 /// A step that has not started.
@@ -37,6 +72,7 @@ pub struct Coming {
     pub step: String,
     pub title: Option<String>,
     pub does: Does,
+    pub effect: Effect,
     pub when: When,
     /// What the tool is called with, one line a value.
     pub arguments: Vec<(String, Line)>,
@@ -65,6 +101,7 @@ pub enum When {
     Always,
     /// Its condition does not hold.
     Never,
+    /// If this is so.
     If(Line),
 }
 
@@ -95,6 +132,7 @@ impl Runtime {
             asking,
             bounds: self.evaluator().limits.expression,
             masker: Masker::of_state(&state),
+            catalog: self.catalog(),
         };
         let shown = to_come.into_iter().take(STEPS_AHEAD_MAX);
         let steps = shown.map(|(index, step)| telling.coming(index, step));
@@ -109,9 +147,41 @@ impl Runtime {
             principal: stored.summary.principal,
             since: stored.summary.created,
             input: input.unwrap_or_default(),
+            refusals: refusals(&state, asking),
             steps,
             more,
         })
+    }
+}
+
+fn refusals(state: &State, asking: &str) -> Refusals {
+    let all = |follows: Follows| Refusals {
+        decline: follows.clone(),
+        cancel: follows,
+    };
+    let Some(index) = state.step_index(asking) else {
+        return all(Follows::RunFails);
+    };
+    let step = state.plan.step(index as usize);
+    let asked = state.questions.get(&index);
+    if asked.is_some_and(|question| question.by.is_some()) {
+        let tool = step
+            .call()
+            .map_or_else(String::new, |call| call.tool.as_str().to_owned());
+        return all(Follows::ToolDecides { tool });
+    }
+    let follows = |refusal: Refusal| match (refusal, step.on_error.then) {
+        (Refusal::Continues, _) => Follows::Continues,
+        (Refusal::SkipsRemaining, _) => Follows::SkipsRemaining,
+        (Refusal::Fails, Then::Continue) => Follows::StepFails,
+        (Refusal::Fails, Then::Abort) => Follows::RunFails,
+    };
+    match &step.action {
+        Action::Ask(ask) => Refusals {
+            decline: follows(ask.on_decline),
+            cancel: follows(ask.on_cancel),
+        },
+        Action::Call(_) | Action::Each(_) => all(Follows::RunFails),
     }
 }
 
@@ -120,9 +190,29 @@ struct Telling<'a> {
     asking: &'a str,
     bounds: Bounds,
     masker: Option<Masker>,
+    catalog: Catalog,
 }
 
 impl Telling<'_> {
+    fn effect(&self, index: u32, step: &Step) -> Effect {
+        if step.mock.is_some() {
+            return Effect::None;
+        }
+        let Some(bound) = self.state.plan.tool(index as usize) else {
+            return Effect::None;
+        };
+        let mut tools = self.catalog.tools.iter();
+        let tool =
+            tools.find(|tool| tool.backend == bound.backend && tool.original == bound.original);
+        let hints = tool.map(CatalogTool::hints);
+        match hints {
+            Some(hints) if hints.read_only => Effect::ReadOnly,
+            Some(hints) if !hints.destructive => Effect::Adds,
+            None if bound.repeatable == Repeatable::ReadOnly => Effect::ReadOnly,
+            Some(_) | None => Effect::Destructive,
+        }
+    }
+
     fn coming(&mut self, index: u32, step: &Step) -> Coming {
         let view = View {
             state: self.state,
@@ -167,6 +257,7 @@ impl Telling<'_> {
         Coming {
             step: step.name.as_str().to_owned(),
             title: step.title.clone(),
+            effect: self.effect(index, step),
             does,
             when,
             arguments,

@@ -1,57 +1,140 @@
-//! What a person must know to decide: who asks, until when, and what exactly runs next.
+//! What a person must know to decide: who asks, until when, what exactly runs next, and what each button does.
 
 use super::form::escape;
 use crate::seal::AnswerLink;
 use onecall_engine::identity::Timestamp;
-use onecall_runtime::ahead::{Ahead, Coming, Does, Line, Part, When};
+use onecall_runtime::ahead::{Ahead, Coming, Does, Effect, Follows, Line, Part, When};
 use onecall_runtime::runs::Asked;
 use serde_json::Value;
 use std::fmt::Write as _;
 
 /// `server`: the name of the server that asks.
-pub(super) fn who_asks(server: &str, link: &AnswerLink, question: &Asked, ahead: &Ahead) -> String {
+pub(super) fn who_asks(server: &str, link: &AnswerLink, ahead: &Ahead) -> String {
     let called_by = match (&ahead.principal, &link.client) {
         (Some(principal), Some(client)) => format!("{principal}, with {client}"),
         (Some(principal), None) => principal.clone(),
         (None, Some(client)) => format!("{client} (it did not say for whom)"),
         (None, None) => "nobody in particular".to_owned(),
     };
-    let mut list = "<dl>".to_owned();
+    let mut list = "<details><summary>Who asks, and with what</summary><dl>".to_owned();
     row(&mut list, "Server", &escape(server));
     row(&mut list, "Workflow", &escape(&ahead.workflow));
     row(&mut list, "Called by", &escape(&called_by));
-    row(&mut list, "Called at", &shown(ahead.since));
+    row(&mut list, "Called at", &shown_time(ahead.since));
     for (name, value) in ahead.input.as_object().into_iter().flatten() {
         let name = format!("With {}", escape(name));
         row(&mut list, &name, &escape(&plain(value)));
     }
     row(&mut list, "Run", &escape(&link.run));
     row(&mut list, "Step", &escape(&link.step));
-    row(&mut list, "Answer by", &until(link, question));
-    list.push_str("</dl>");
+    list.push_str("</dl></details>");
     list
 }
 
-/// A link is worth nothing once its question is closed.
-fn until(link: &AnswerLink, question: &Asked) -> String {
+/// Until when it can be answered. A link is worth nothing once its question is closed.
+pub(super) fn until(link: &AnswerLink, question: &Asked, now: Timestamp) -> String {
     let expires = Timestamp::from_micros(link.expires.saturating_mul(1_000_000));
-    match question.deadline {
+    let with_left = |at: Timestamp| format!("{}{}", shown_time(at), left(at, now));
+    let text = match question.deadline {
         // The end of a link is counted in whole seconds.
-        Some(deadline) if deadline.as_micros() / 1_000_000 <= link.expires => shown(deadline),
+        Some(deadline) if deadline.as_micros() / 1_000_000 <= link.expires => {
+            format!("Answer by {}.", with_left(deadline))
+        }
         Some(deadline) => format!(
-            "{}; this link can be used until {}",
-            shown(deadline),
-            shown(expires)
+            "Answer by {}. This link can be used until {}.",
+            with_left(deadline),
+            shown_time(expires)
         ),
-        None => format!("any time; this link can be used until {}", shown(expires)),
-    }
+        None => format!("This link can be used until {}.", with_left(expires)),
+    };
+    format!("<p class=\"until\">{text}</p>")
 }
 
-/// `2026-07-28 09:30:00 UTC`
-fn shown(at: Timestamp) -> String {
-    let text = at.to_rfc3339();
-    let text = text.split('.').next().unwrap_or_default();
-    format!("{} UTC", text.replace('T', " "))
+/// In UTC; the script of the page shows it in the time of the browser.
+fn shown_time(at: Timestamp) -> String {
+    let exact = at.to_rfc3339();
+    let text = exact
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .replace('T', " ");
+    format!("<time datetime=\"{exact}\">{text} UTC</time>")
+}
+
+/// How long there is still time; the script of the page counts it down.
+fn left(until: Timestamp, now: Timestamp) -> String {
+    let seconds = until.as_micros().saturating_sub(now.as_micros()) / 1_000_000;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let text = match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min"),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    };
+    let until = until.to_rfc3339();
+    format!(" (<span data-until=\"{until}\">{text}</span> left)")
+}
+
+/// The buttons, each with what it does here.
+pub(super) fn buttons(ahead: &Ahead) -> String {
+    let accept = match ahead
+        .steps
+        .iter()
+        .filter(|step| step.when != When::Never)
+        .count()
+        + ahead.more
+    {
+        0 => "The run goes on; no further step follows.".to_owned(),
+        _ if has_destructive(ahead) => {
+            "The run goes on with the steps above. Some may delete or overwrite something."
+                .to_owned()
+        }
+        _ => "The run goes on with the steps above.".to_owned(),
+    };
+    let button = |action: &str, name: &str, validates: &str, does: &str| {
+        format!(
+            "<p class=\"choice\"><button name=\"action\" value=\"{action}\"{validates} aria-describedby=\"does-{action}\">\
+             {name}</button> <span class=\"note\" id=\"does-{action}\">{does}</span></p>"
+        )
+    };
+    let unchecked = " formnovalidate";
+    let (decline, cancel) = (&ahead.refusals.decline, &ahead.refusals.cancel);
+    [
+        button("accept", "Accept", "", &accept),
+        button(
+            "decline",
+            "Decline",
+            unchecked,
+            &format!("You say no. {}", follows(decline)),
+        ),
+        button(
+            "cancel",
+            "Cancel",
+            unchecked,
+            &format!("You give no answer. {}", follows(cancel)),
+        ),
+    ]
+    .concat()
+}
+
+fn has_destructive(ahead: &Ahead) -> bool {
+    let mut steps = ahead.steps.iter();
+    steps.any(|step| step.effect == Effect::Destructive && step.when != When::Never)
+}
+
+fn follows(follows: &Follows) -> String {
+    match follows {
+        Follows::RunFails => "The run fails, and no further step starts.".to_owned(),
+        Follows::StepFails => "This step fails, and the run goes on.".to_owned(),
+        Follows::Continues => "The run goes on, and later steps see that you did.".to_owned(),
+        Follows::SkipsRemaining => "The run ends here: the steps above are skipped.".to_owned(),
+        Follows::ToolDecides { tool } => {
+            format!(
+                "The tool <code>{}</code> is told, and decides what follows.",
+                escape(tool)
+            )
+        }
+    }
 }
 
 fn row(list: &mut String, name: &str, value: &str) {
@@ -83,7 +166,7 @@ pub(super) fn what_follows(ahead: &Ahead) -> String {
     if ahead.steps.is_empty() {
         return "<p class=\"note\">No step of the run follows.</p>".to_owned();
     }
-    let mut text = "<h2>What runs next</h2><ol>".to_owned();
+    let mut text = "<h2>What runs next if you accept</h2><ol>".to_owned();
     for step in &ahead.steps {
         text.push_str(&coming(step));
     }
@@ -113,15 +196,30 @@ fn coming(step: &Coming) -> String {
     let when = match &step.when {
         When::Always => String::new(),
         When::Never => ", but is skipped: its condition does not hold".to_owned(),
-        When::If(on) => format!(", only if this holds: {}", line(on)),
+        When::If(on) => format!(", only if {}", line(on)),
     };
-    let mut text = format!("<li><strong>{name}</strong> {does}{when}");
+    let effect = match step.effect {
+        _ if step.when == When::Never => "",
+        Effect::Destructive => " <span class=\"destructive\">may delete or overwrite</span>",
+        Effect::ReadOnly => " <span class=\"note\">(only reads)</span>",
+        Effect::Adds | Effect::None => "",
+    };
+    let mut text = format!("<li><strong>{name}</strong> {does}{when}{effect}");
     if !step.arguments.is_empty() {
-        text.push_str("<dl>");
+        // What may destroy something is seen without a click.
+        let open = if step.effect == Effect::Destructive {
+            " open"
+        } else {
+            ""
+        };
+        let _ = write!(
+            text,
+            "<details{open}><summary>What it is given</summary><dl>"
+        );
         for (name, value) in &step.arguments {
             row(&mut text, &escape(name), &line(value));
         }
-        text.push_str("</dl>");
+        text.push_str("</dl></details>");
     }
     text.push_str("</li>");
     text
@@ -130,7 +228,20 @@ fn coming(step: &Coming) -> String {
 fn line(line: &Line) -> String {
     let part = |part: &Part| match part {
         Part::Known(text) => escape(text),
-        Part::Later(text) => format!("<em>{}</em>", escape(text)),
+        Part::Later(text) => format!("<em>{}</em>", with_names(text)),
     };
     line.iter().map(part).collect()
+}
+
+/// A text in which names between backticks are marked up.
+fn with_names(text: &str) -> String {
+    let mut html = String::new();
+    for (index, piece) in text.split('`').enumerate() {
+        let piece = escape(piece);
+        let _ = match index % 2 {
+            0 => write!(html, "{piece}"),
+            _ => write!(html, "<code>{piece}</code>"),
+        };
+    }
+    html
 }

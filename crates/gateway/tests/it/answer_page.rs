@@ -1,7 +1,9 @@
 //! The answer page as browsers use it: where a form may come from, and what a person is shown when it may not.
 
 use crate::client::{Answer, Http};
-use crate::world::{World, configured};
+use crate::world::{World, backend, configured};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{Method, StatusCode};
 use onecall_engine::journal::{Filter, Phase};
 use serde_json::{Value, json};
@@ -285,13 +287,13 @@ async fn the_page_says_in_words_what_runs_next() {
     for text in [
         "<dt>Called by</dt><dd>test 1 (it did not say for whom)</dd>",
         "<dt>With what</dt><dd>site</dd>",
-        "<strong>build</strong> calls <code>demo_echo</code><dl>",
+        "<strong>build</strong> calls <code>demo_echo</code>",
         "<dt>text</dt><dd>site to 3, •••</dd>",
-        "<strong>push</strong> calls <code>demo_append</code>, only if this holds: <em>your answer (`where`)</em>",
-        "<dt>text</dt><dd><em>from step `build` (`text`)</em></dd>",
-        "<dt>text</dt><dd><em>from your answer (`where`)</em></dd>",
+        "<strong>push</strong> calls <code>demo_append</code>, only if <em>your answer (<code>where</code>) is true</em>",
+        "<dt>text</dt><dd><em>from step <code>build</code> (<code>text</code>)</em></dd>",
+        "<dt>text</dt><dd><em>from your answer (<code>where</code>)</em></dd>",
         "<strong>never</strong> calls <code>demo_append</code>, but is skipped",
-        "from step `push`",
+        "from step <code>push</code>",
     ] {
         assert!(page.contains(text), "{text}: {page}");
     }
@@ -300,5 +302,93 @@ async fn the_page_says_in_words_what_runs_next() {
     }
     // The question is open for ten minutes, so the page does not speak of the day that its link could be used.
     assert!(!page.contains("this link can be used until"), "{page}");
+    world.end().await;
+}
+
+/// Questions with their own handlers, of several lines.
+const HANDLING: &str = "
+- name: handle
+  description: Handles
+  parameters: {type: object, properties: {}}
+  steps:
+  - id: sure
+    type: elicitation
+    message: |
+      Delete all of it?
+      It cannot be undone.
+      Do you know it?
+    schema: {type: object, properties: {n: {type: integer}}}
+    onDecline: {action: skip_remaining}
+    onCancel: {action: continue}
+    defaultResults: {content: {n: 0}}
+  - {id: look, tool: demo_add, dependsOn: [sure], arguments: {a: 1, b: 2}}
+  - {id: wipe, tool: fixture.test_simple_text, dependsOn: [look], arguments: {text: x},
+     condition: '{{ gt .steps.sure.output.content.n 3 }}', defaultResults: {}}
+";
+
+#[tokio::test]
+async fn the_page_says_what_each_button_does_and_marks_what_may_destroy() {
+    // The tools of this backend have no annotations, so by the protocol they may destroy something.
+    let mut server = configured(HANDLING);
+    server.backends.push(backend("fixture", &["conformance"]));
+    let world = World::serving(server).await;
+    let mut client = Http::new(world.address);
+    let path = page_of(&mut client, json!({ "name": "handle" })).await;
+    let (status, page) = get(&client, &path).await;
+    assert_eq!(status, StatusCode::OK);
+    for text in [
+        "<title>Delete all of it? · handle</title>",
+        "<h1>Delete all of it?</h1><p class=\"message\">It cannot be undone.\nDo you know it?</p>",
+        "You say no. The run ends here: the steps above are skipped.",
+        "You give no answer. The run goes on, and later steps see that you did.",
+        "Some may delete or overwrite something.",
+        "<strong>look</strong> calls <code>demo_add</code> <span class=\"note\">(only reads)",
+        "only if <em>a condition on your answer (<code>n</code>) holds</em> <span class=\"destructive\">",
+        "<details open>",
+        " min</span> left)",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    assert!(!page.contains("gt ."), "a program is shown: {page}");
+    let order = [
+        "<h1>",
+        "Who asks",
+        "What runs next",
+        "<form",
+        "value=\"accept\"",
+    ];
+    let places = order.map(|text| page.find(text).unwrap_or_else(|| panic!("{text}: {page}")));
+    assert!(places.is_sorted(), "{places:?}");
+
+    let path = page_of(&mut client, json!({ "name": "handle" })).await;
+    let (_, page) = post(&client, &path, "action=decline").await;
+    assert!(
+        page.contains("<title>Your answer was taken</title>"),
+        "{page}"
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_page_may_run_its_own_script_and_no_other() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    let path = page_of(&mut client, json!({ "name": "approve" })).await;
+    let page = client.send(Method::GET, &path, &[], "").await;
+    let policy = page.headers["content-security-policy"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let text = page.text().await;
+    let (_, script) = text.split_once("<script>").unwrap();
+    let (script, _) = script.split_once("</script>").unwrap();
+    let hash = ring::digest::digest(&ring::digest::SHA256, script.as_bytes());
+    let allowed = format!("script-src 'sha256-{}';", STANDARD.encode(hash));
+    assert!(policy.contains(&allowed), "{allowed}: {policy}");
+    assert!(policy.starts_with("default-src 'none';"), "{policy}");
+    assert!(
+        text.contains(" UTC</time>"),
+        "without the script times are in UTC"
+    );
     world.end().await;
 }

@@ -29,11 +29,14 @@ impl<'a> Looking<'a> {
 
     /// Whether a condition holds, or what it will depend on.
     pub(super) fn condition(&mut self, condition: &Condition) -> Result<bool, String> {
-        if let Some(source) = self.source(&condition.test) {
-            return Err(self.mark(source));
+        if let Some(sources) = self.sources(&condition.test) {
+            return Err(self.mark(match condition.test.program {
+                Program::Path(_) => format!("{sources} is true"),
+                _ => format!("a condition on {sources} holds"),
+            }));
         }
         evaluate::condition(condition, &self.view)
-            .map_err(|fault| self.mark(format!("a condition that fails: {fault}")))
+            .map_err(|fault| self.mark(format!("its condition holds, which fails now: {fault}")))
     }
 
     pub(super) fn text(&mut self, expression: &Expression) -> String {
@@ -64,8 +67,13 @@ impl<'a> Looking<'a> {
             });
             return Value::String(text.collect());
         }
-        if let Some(source) = self.source(expression) {
-            return Value::String(self.mark(format!("from {source}")));
+        if let Some(sources) = self.sources(expression) {
+            return Value::String(self.mark(match expression.program {
+                Program::Go(_) | Program::Jq(_) => format!("worked out from {sources}"),
+                Program::Text(_) | Program::Path(_) | Program::Mixed(_) => {
+                    format!("from {sources}")
+                }
+            }));
         }
         match evaluate::value(expression, &self.view) {
             Ok(Found::Value(value)) => value.into_owned(),
@@ -74,8 +82,9 @@ impl<'a> Looking<'a> {
         }
     }
 
-    /// Where the value will come from; `None` where it is known.
-    fn source(&self, expression: &Expression) -> Option<String> {
+    /// Where the value will come from; `None` if it is known. Programs are not shown: the person need not know their
+    /// language.
+    fn sources(&self, expression: &Expression) -> Option<String> {
         let mut sources: Vec<String> = Vec::new();
         for reference in expression.references() {
             let source = match reference.target {
@@ -97,12 +106,7 @@ impl<'a> Looking<'a> {
         if sources.is_empty() {
             return None;
         }
-        let sources = sources.join(" and ");
-        Some(match &expression.program {
-            Program::Go(go) => format!("{sources}: {}", go.text()),
-            Program::Jq(jq) => format!("{sources}: {}", jq.code()),
-            Program::Text(_) | Program::Path(_) | Program::Mixed(_) => sources,
-        })
+        Some(sources.join(" and "))
     }
 
     fn has_ended(&self, step: &str) -> bool {

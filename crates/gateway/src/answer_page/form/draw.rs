@@ -60,7 +60,7 @@ impl Drawing<'_> {
                 let (name, checked) = (escape(name), checked(is_checked));
                 let _ = write!(
                     self.html,
-                    "<p><label><input type=\"checkbox\" name=\"{name}\" value=\"true\"{described}{checked}> {label}</label></p>{note}"
+                    "<p><label class=\"box\"><input type=\"checkbox\" name=\"{name}\" value=\"true\"{described}{checked}> {label}</label></p>{note}"
                 );
             }
             Kind::YesNo => {

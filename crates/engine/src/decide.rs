@@ -32,7 +32,7 @@ use crate::evolve::evolve;
 use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot, Timestamp};
 use crate::state::State;
-use crate::view::View;
+use crate::view::{RUNNING, View};
 use onecall_workflow::policy::WhileAsking;
 use serde_json::Value;
 use std::sync::Arc;
@@ -300,6 +300,7 @@ impl Decider<'_> {
             state: self.state,
             now: self.now,
             item: slot.item.map(|item| (slot.step, item)),
+            run_status: RUNNING,
             bounds: self.evaluator.limits().expression,
         }
     }

@@ -14,8 +14,13 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// The loop step and the item, inside the body of a loop.
     pub item: Option<(u32, u32)>,
+    /// The status of the run, as expressions see it.
+    pub run_status: &'static str,
     pub bounds: Bounds,
 }
+
+/// The status of a run whose steps have not all ended.
+pub const RUNNING: &str = "running";
 
 impl Scope for View<'_> {
     fn input(&self) -> &Value {
@@ -52,7 +57,7 @@ impl Scope for View<'_> {
         RunView {
             id: self.state.run.as_str(),
             name: self.state.plan.workflow.name.as_str(),
-            status: "running",
+            status: self.run_status,
             started: &self.state.started_text,
             duration_ms: u64::try_from(self.now.since(self.state.started).as_millis())
                 .unwrap_or(u64::MAX),

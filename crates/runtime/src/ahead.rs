@@ -12,7 +12,7 @@ use crate::world::now;
 use onecall_engine::event::{Status, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::state::State;
-use onecall_engine::view::View;
+use onecall_engine::view::{RUNNING, View};
 use onecall_workflow::catalog::{Catalog, CatalogTool};
 use onecall_workflow::limits::Bounds;
 use onecall_workflow::plan::Repeatable;
@@ -218,6 +218,7 @@ impl Telling<'_> {
             state: self.state,
             now: now(),
             item: None,
+            run_status: RUNNING,
             bounds: self.bounds,
         };
         let mut looking = Looking::new(view, self.asking);

@@ -4,6 +4,7 @@ use super::Decider;
 use crate::event::{End, Status, What};
 use crate::failure::{Code, Failure};
 use crate::identity::Slot;
+use crate::journal::Phase;
 use crate::view::View;
 use onecall_workflow::output::Absent;
 use onecall_workflow::policy::{AllFailed, AnyFailed};
@@ -30,7 +31,7 @@ impl Decider<'_> {
             }
             Output::Properties(block) => self.finish_properties(block),
             Output::Value(template) => {
-                let view = self.whole_view();
+                let view = self.whole_view(Phase::Completed);
                 match self.evaluator.filled("output", template, &view) {
                     Ok(output) => self.complete(Arc::new(output), None, None),
                     Err(failure) => self.abort(failure),
@@ -39,11 +40,13 @@ impl Decider<'_> {
         }
     }
 
-    fn whole_view(&self) -> View<'_> {
+    /// The state as the output sees it, in a run that ends so.
+    fn whole_view(&self, ends: Phase) -> View<'_> {
         View {
             state: self.state,
             now: self.now,
             item: None,
+            run_status: ends.as_str(),
             bounds: self.evaluator.limits().expression,
         }
     }
@@ -110,7 +113,8 @@ impl Decider<'_> {
         } else {
             Absent::Fails
         };
-        let produced = match self.evaluator.properties(block, &self.whole_view(), absent) {
+        let view = self.whole_view(Phase::Completed);
+        let produced = match self.evaluator.properties(block, &view, absent) {
             Ok(produced) => produced,
             Err(failure) => return self.abort(failure),
         };
@@ -145,7 +149,7 @@ impl Decider<'_> {
         let output = match &plan.workflow.output {
             Output::Properties(block) => self
                 .evaluator
-                .properties(block, &self.whole_view(), Absent::LeftOut)
+                .properties(block, &self.whole_view(Phase::Failed), Absent::LeftOut)
                 .map(|produced| produced.value)
                 .unwrap_or_default(),
             Output::LastCompleted | Output::LastInOrder | Output::Value(_) => Map::new(),

@@ -14,7 +14,7 @@ use crate::refused;
 use crate::server::Shared;
 use crate::stdio::refusal;
 use crate::told::Told;
-use crate::{typed, unread};
+use crate::{passing, typed, unread};
 use axum::BoxError;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
@@ -180,6 +180,7 @@ pub(crate) async fn single(
         return refuse(StatusCode::BAD_REQUEST, id, &error);
     }
     let mut negotiated = None;
+    let mut tool = None;
     let body = match incoming {
         Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
             let error = RpcError::method_not_found(&method);
@@ -198,6 +199,9 @@ pub(crate) async fn single(
                 Ok(direct) => return Box::pin(direct.answer(shared)).await.into(),
                 Err(left) => left,
             };
+            if content.method == method::TOOLS_CALL && is_modern(&parts.headers) {
+                tool = content.params["name"].as_str().map(str::to_owned);
+            }
             let stand_in = raw::stand_in(&id, &content.params).to_string();
             parts.extensions.insert(RawRequest::new(*content));
             if parts.headers.contains_key(name::METHOD) {
@@ -228,6 +232,11 @@ pub(crate) async fn single(
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     let mut response = unread::shown(&shared.unread, response).await;
+    // A call of an unknown tool has no other answer than an error, which `rmcp` gives with status 200.
+    let is_refused = is_json(&response) && response.status() == StatusCode::OK;
+    if is_refused && tool.is_some_and(|tool| passing::is_unknown(shared, &tool)) {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    }
     if let Some(negotiated) = negotiated {
         response.extensions_mut().insert(negotiated);
     }

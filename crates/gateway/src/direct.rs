@@ -9,7 +9,7 @@ use crate::heads::Heads;
 use crate::interrupt::{Closing, Watch};
 use crate::known::Declared;
 use crate::mirrors::{check_repeated, repeats};
-use crate::passing::Carried;
+use crate::passing::{self, Carried};
 use crate::raw::Content;
 use crate::server::{self, Shared, is_passed_on};
 use crate::told::Told;
@@ -181,6 +181,7 @@ impl Direct {
             gone,
         } = *self;
         let _gone = gone.drop_guard();
+        let tool = wants.tool().map(str::to_owned);
         let answer = match wants {
             Wants::Call(asked) if is_passed_through(shared, &asked.request.tool) => {
                 called(shared, asked, &caller).await
@@ -189,7 +190,28 @@ impl Direct {
         };
         match answer {
             Ok(answer) => success(&id, answer, &shared.server_info),
-            Err(error) => Told::refusal(status_of(&error), Some(&id), &error),
+            Err(error) => {
+                let is_unknown = tool.is_some_and(|tool| passing::is_unknown(shared, &tool));
+                let status = if is_unknown {
+                    StatusCode::BAD_REQUEST
+                } else {
+                    status_of(&error)
+                };
+                Told::refusal(status, Some(&id), &error)
+            }
+        }
+    }
+}
+
+impl Wants {
+    /// The tool that is called, if one is.
+    fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Call(asked) => Some(&asked.request.tool),
+            Self::Other(content) if content.method == method::TOOLS_CALL => {
+                mirrored(&content.method, &content.params)
+            }
+            Self::Other(_) => None,
         }
     }
 }

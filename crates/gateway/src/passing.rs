@@ -12,6 +12,7 @@ use crate::limits::{MESSAGES_AHEAD_MAX, PROGRESS_AHEAD_MAX, QUESTIONS_AHEAD_MAX,
 use crate::logging::{self, Log};
 use crate::offers;
 use crate::pages;
+use crate::result_tool;
 use crate::seal::{self, BackendState, Purpose};
 use crate::server::Shared;
 use asking::{may_ask, put, put_live, takes};
@@ -431,6 +432,11 @@ fn came_of(tool: &str, reply: Reply) -> Result<Came, RpcError> {
             Err(RpcError::new(code::INTERNAL, text))
         }
     }
+}
+
+/// Whether clients can call no tool of this name.
+pub(crate) fn is_unknown(shared: &Shared, tool: &str) -> bool {
+    tool != result_tool::NAME && shared.runtime.lacks_tool(tool)
 }
 
 pub(crate) fn unknown(tool: &str) -> RpcError {

@@ -280,6 +280,13 @@ fn missing(runtime: &Runtime, published: &Published, name: &str) -> Reply {
     }
 }
 
+/// Whether a call of this name is answered with `Reply::UnknownTool`.
+pub(crate) fn is_unknown(runtime: &Runtime, name: &str) -> bool {
+    let published = runtime.current();
+    published.find(name).is_none()
+        && matches!(missing(runtime, &published, name), Reply::UnknownTool)
+}
+
 /// Calls a tool of a backend by the backend's own name for it, listed or not.
 pub(crate) async fn call_backend(runtime: &Runtime, backend: &str, request: Box<Request>) -> Reply {
     let backends = runtime.content().backends.clone();

@@ -611,5 +611,8 @@ fn annotations(workflow: &Workflow, catalog: &Catalog) -> Value {
     if let Some(idempotent) = stated.idempotent {
         derived["idempotentHint"] = Value::from(idempotent);
     }
+    if let Some(title) = &stated.title {
+        derived["title"] = Value::from(title.as_str());
+    }
     derived
 }

@@ -590,6 +590,11 @@ impl Runtime {
         calls::call(self, request.into())
     }
 
+    /// Whether no tool has this name, so that a call of it is an error of the protocol.
+    pub fn lacks_tool(&self, tool: &str) -> bool {
+        calls::is_unknown(self, tool)
+    }
+
     /// Whether a call of this tool may be made again whatever became of it: the tool is read-only or idempotent.
     pub fn is_harmless(&self, tool: &str) -> bool {
         calls::is_harmless(self, tool)

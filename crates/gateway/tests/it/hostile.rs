@@ -360,7 +360,9 @@ async fn names(table: &mut Table, client: &Http) {
             ("mcp-name", "=?base64?YQAbWzMxbQ0KYg==?="),
         ];
         let answer = client.post(&headers, &body).await;
-        table.answered(name, "200 -32602", answer).await;
+        let status = if method == "tools/call" { 400 } else { 200 };
+        let wanted = format!("{status} -32602");
+        table.answered(name, &wanted, answer).await;
     }
     let head = post("mcp-name: a\u{1}b\r\ncontent-length: 0\r\n");
     table

@@ -295,3 +295,32 @@ async fn a_health_check_needs_no_session() {
     assert_eq!(answer.text().await, "ok\n");
     world.end().await;
 }
+
+#[tokio::test]
+async fn an_unknown_tool_is_a_bad_request_in_the_modern_era() {
+    let world = World::start().await;
+    let mut client = Http::new(world.address);
+    // Each on a way of its own: usual calls, calls with odd metadata, and calls that want progress.
+    for meta in [
+        json!({}),
+        json!({ "other": 1 }),
+        json!({ "progressToken": 1 }),
+    ] {
+        let call = json!({ "name": "nowhere", "_meta": meta });
+        let mut refused = client.modern("tools/call", call).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{meta}");
+        let body = refused.response().await;
+        assert_eq!(body["error"]["code"], -32602, "{body}");
+        assert_eq!(body["id"], client.last_id());
+        let call = json!({ "name": "nothing", "_meta": meta });
+        let answered = client.modern("tools/call", call).await;
+        assert_eq!(answered.status, StatusCode::OK, "{meta}");
+    }
+    let mut client = Http::new(world.address);
+    client.initialize("2025-11-25", json!({})).await;
+    let refused = client
+        .legacy("tools/call", json!({ "name": "nowhere" }))
+        .await;
+    assert_eq!(refused.status, StatusCode::OK);
+    world.end().await;
+}

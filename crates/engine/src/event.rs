@@ -323,6 +323,9 @@ pub enum AnswerAction {
     Decline,
     Cancel,
     Timeout,
+    /// Something that a run cannot take as an answer; the content is a text that says why. It counts as an invalid
+    /// answer under every schema.
+    Invalid,
 }
 
 impl AnswerAction {
@@ -332,7 +335,17 @@ impl AnswerAction {
             Self::Decline => "decline",
             Self::Cancel => "cancel",
             Self::Timeout => "timeout",
+            Self::Invalid => "invalid",
         }
+    }
+}
+
+impl Answer {
+    /// Why it cannot be taken as an answer, if it cannot.
+    pub fn problem(&self) -> Option<String> {
+        let reason = self.content.as_ref().and_then(Value::as_str);
+        let reason = reason.unwrap_or("it cannot be read");
+        (self.action == AnswerAction::Invalid).then(|| reason.to_owned())
     }
 }
 

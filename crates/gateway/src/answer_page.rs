@@ -91,7 +91,9 @@ fn taken(schema: Option<&Value>, given: &Given) -> String {
     let how = match given.action {
         AnswerAction::Accept => "Your answer was taken: accepted.",
         AnswerAction::Decline => "Your answer was taken: declined.",
-        AnswerAction::Cancel | AnswerAction::Timeout => "Your answer was taken: cancelled.",
+        AnswerAction::Cancel | AnswerAction::Timeout | AnswerAction::Invalid => {
+            "Your answer was taken: cancelled."
+        }
     };
     let content = given.content.as_ref();
     let rows = content.map_or_else(Vec::new, |content| form::told(schema, content));
@@ -271,7 +273,7 @@ fn closed(how: Closed) -> Response {
         Closed::Answered(AnswerAction::Accept | AnswerAction::Timeout) => {
             "This question is closed: it was answered."
         }
-        Closed::Unfit => {
+        Closed::Unfit | Closed::Answered(AnswerAction::Invalid) => {
             "This question is closed: too many answers did not fit, so it was given up."
         }
         Closed::TimedOut => "This question is closed: the time to answer it is over.",

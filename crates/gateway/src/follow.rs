@@ -12,7 +12,6 @@ use crate::{ask, call, large, links, tasks};
 use onecall_engine::event::AnswerAction;
 use onecall_engine::failure::Code;
 use onecall_engine::identity::RunId;
-use onecall_engine::limits::ANSWERS_REFUSED_MAX;
 use onecall_mcp::{Era, RpcError};
 use onecall_runtime::calls::Moved;
 use onecall_runtime::questions::{Answered, Follower, Given};
@@ -137,8 +136,8 @@ async fn at_rest(
     put(shared, follower, caller, terms, standing, first).await
 }
 
-/// Puts a question in a session; `None` when it was answered, here or by somebody else. What no run can take is asked
-/// again, as a wrong answer is, and then counts as cancelled.
+/// Asks a question in a session. `None`: it was answered, here or elsewhere, or is asked again. A reply that a run cannot
+/// take as an answer counts as an invalid answer.
 async fn put(
     shared: &Shared,
     follower: &Follower,
@@ -147,47 +146,38 @@ async fn put(
     standing: &Standing,
     question: &Asked,
 ) -> Result<Option<Value>, RpcError> {
-    let mut question = question.clone();
-    let mut unfit = 0;
-    loop {
-        let Some(mut elicited) = ask::elicit(shared, caller, &question).await else {
-            return Ok(Some(waiting(shared, standing, caller, terms)));
-        };
-        let reply = tokio::select! {
-            reply = elicited.answer() => reply,
-            () = shared.runtime.settles(&follower.run, &question.step, question.round) => {
-                elicited.withdraw("the question is closed").await;
-                return Ok(None);
-            }
-            interrupt = caller.watch.interrupted() => {
-                if interrupt != Interrupt::Gone {
-                    elicited.withdraw("nobody waits for the answer here").await;
-                }
-                return leave(shared, follower, interrupt, terms).await.map(Some);
-            }
-        };
-        let given = match reply {
-            Reply::Given(given) => given,
-            Reply::Unfit(reason) if unfit < ANSWERS_REFUSED_MAX => {
-                unfit += 1;
-                question.fault = Some(reason);
-                continue;
-            }
-            Reply::Unfit(_) => Given {
-                step: question.step,
-                round: Some(question.round),
-                action: AnswerAction::Cancel,
-                content: None,
-            },
-            Reply::Silence => return Ok(Some(waiting(shared, standing, caller, terms))),
-        };
-        match shared.runtime.answer(&follower.run, given).await {
-            Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => {}
-            // Somebody else was first; their answer counts.
-            Err(error) => tracing::info!(run = %follower.run, %error, "an answer was not taken"),
+    let Some(mut elicited) = ask::elicit(shared, caller, question).await else {
+        return Ok(Some(waiting(shared, standing, caller, terms)));
+    };
+    let reply = tokio::select! {
+        reply = elicited.answer() => reply,
+        () = shared.runtime.settles(&follower.run, &question.step, question.round) => {
+            elicited.withdraw("the question is closed").await;
+            return Ok(None);
         }
-        return Ok(None);
+        interrupt = caller.watch.interrupted() => {
+            if interrupt != Interrupt::Gone {
+                elicited.withdraw("nobody waits for the answer here").await;
+            }
+            return leave(shared, follower, interrupt, terms).await.map(Some);
+        }
+    };
+    let given = match reply {
+        Reply::Given(given) => given,
+        Reply::Unfit(reason) => Given {
+            step: question.step.clone(),
+            round: Some(question.round),
+            action: AnswerAction::Invalid,
+            content: Some(Value::String(reason)),
+        },
+        Reply::Silence => return Ok(Some(waiting(shared, standing, caller, terms))),
+    };
+    match shared.runtime.answer(&follower.run, given).await {
+        Ok(Answered::Taken | Answered::AskedAgain { .. } | Answered::TooLate) => {}
+        // Somebody else was first; their answer counts.
+        Err(error) => tracing::info!(run = %follower.run, %error, "an answer was not taken"),
     }
+    Ok(None)
 }
 
 async fn leave(

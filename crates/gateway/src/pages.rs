@@ -54,7 +54,7 @@ pub(crate) fn refused(
                 Code::DeclinedQuestion,
                 "the person declined to visit the page that the tool wants",
             ),
-            AnswerAction::Cancel | AnswerAction::Timeout => (
+            AnswerAction::Cancel | AnswerAction::Timeout | AnswerAction::Invalid => (
                 Code::CancelledQuestion,
                 "the page that the tool wants was not visited",
             ),

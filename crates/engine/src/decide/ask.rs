@@ -64,6 +64,9 @@ impl Decider<'_> {
         let Action::Ask(ask) = &plan.step(step as usize).action else {
             return;
         };
+        if let Some(reason) = answer.problem() {
+            return self.answer_refused(step, round, ask, reason);
+        }
         if answer.action != AnswerAction::Accept {
             return self.refused(step, round, ask, answer.action);
         }
@@ -183,7 +186,7 @@ impl Decider<'_> {
                 Code::TimeoutQuestion,
                 "was not answered in time",
             ),
-            AnswerAction::Cancel | AnswerAction::Accept => {
+            AnswerAction::Cancel | AnswerAction::Accept | AnswerAction::Invalid => {
                 (ask.on_cancel, Code::CancelledQuestion, "was cancelled")
             }
         };

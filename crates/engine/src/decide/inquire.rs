@@ -87,9 +87,13 @@ impl Decider<'_> {
         answer: Answer,
     ) {
         let mut answer = answer;
-        if answer.action == AnswerAction::Accept {
+        if matches!(answer.action, AnswerAction::Accept | AnswerAction::Invalid) {
             let schema = question.schema.as_deref();
-            match self.evaluator.answer(schema, answer.content.clone()) {
+            let fitted = match answer.problem() {
+                Some(reason) => Err(reason),
+                None => self.evaluator.answer(schema, answer.content.clone()),
+            };
+            match fitted {
                 Ok(content) => {
                     let sent = onecall_mcp::answer("accept", content.filter(|_| schema.is_some()));
                     return self.give_back(step, question, by, answer, sent);

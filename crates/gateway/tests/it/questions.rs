@@ -79,7 +79,7 @@ async fn an_answer_that_no_run_can_take_is_asked_again_with_the_reason() {
     let actionless = "has no `action` accept, decline or cancel)";
     for (replies, told, ends) in [
         (vec![&odd, &unsaid, &right], vec![out, actionless], "accept"),
-        (vec![&odd; 4], vec![out; 3], "cancelled.question"),
+        (vec![&odd; 4], vec![out; 3], "declined.invalid_answers"),
     ] {
         let world = World::start().await;
         let mut client = Http::new(world.address);
@@ -589,7 +589,7 @@ async fn handles_are_counted_apart_and_tools_by_name() {
     world.end().await;
 }
 
-/// What a client that cannot be asked is told of a question.
+/// The result of a call whose client cannot be asked.
 async fn handle(adjust: impl FnOnce(&mut onecall_gateway::HttpOptions)) -> String {
     let world = World::start_with(adjust).await;
     let mut client = Http::new(world.address);

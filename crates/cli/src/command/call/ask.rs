@@ -24,7 +24,7 @@ pub(super) async fn put(name: &str, params: &Value) -> anyhow::Result<Option<Val
     let action = match given.action {
         AnswerAction::Accept => "accept",
         AnswerAction::Decline => "decline",
-        AnswerAction::Cancel | AnswerAction::Timeout => "cancel",
+        AnswerAction::Cancel | AnswerAction::Timeout | AnswerAction::Invalid => "cancel",
     };
     Ok(Some(answer(action, given.content)))
 }

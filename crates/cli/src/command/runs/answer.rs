@@ -201,7 +201,8 @@ fn counts(taken: &Answer, told: &Told) -> Result<(), String> {
         AnswerAction::Accept
         | AnswerAction::Decline
         | AnswerAction::Cancel
-        | AnswerAction::Timeout => Ok(()),
+        | AnswerAction::Timeout
+        | AnswerAction::Invalid => Ok(()),
     }
 }
 
@@ -254,7 +255,10 @@ fn reply(args: &RunsAnswerArgs, step: &str, round: Option<u32>) -> anyhow::Resul
     };
     let content = match action {
         AnswerAction::Accept => Some(Value::Object(values::object(&args.fields)?)),
-        AnswerAction::Decline | AnswerAction::Cancel | AnswerAction::Timeout => None,
+        AnswerAction::Decline
+        | AnswerAction::Cancel
+        | AnswerAction::Timeout
+        | AnswerAction::Invalid => None,
     };
     Ok(Order::Answer {
         step: step.to_owned(),

@@ -85,7 +85,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What a run asks, where it is answered on a page, and by which command.
+/// The questions of a run, each with its page and the command that answers it.
 async fn print_questions(
     journal: &dyn Journal,
     run: &Summary,

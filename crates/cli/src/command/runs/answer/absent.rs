@@ -59,6 +59,7 @@ fn closing(what: &What, slot: Slot) -> Option<&'static str> {
 fn told(answer: &Answer) -> &'static str {
     match answer.action {
         AnswerAction::Timeout => "its time to answer was over",
+        AnswerAction::Invalid => "its answers were invalid",
         _ if answer.defaulted => "its time to answer was over, and its default was taken",
         AnswerAction::Accept => "it was answered",
         AnswerAction::Decline => "it was declined",

@@ -66,7 +66,7 @@ fn how(old: &Order) -> &'static str {
         Order::Answer { action, .. } => match action {
             AnswerAction::Accept => " (accepted with other fields)",
             AnswerAction::Decline => " (declined)",
-            AnswerAction::Cancel | AnswerAction::Timeout => " (cancelled)",
+            AnswerAction::Cancel | AnswerAction::Timeout | AnswerAction::Invalid => " (cancelled)",
         },
         Order::Resolve { resolution, .. } => match resolution {
             Resolution::Retry => " (--retry)",

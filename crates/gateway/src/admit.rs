@@ -179,8 +179,8 @@ pub(crate) async fn single(
     if let Err((id, error)) = check_shape(&incoming, &parts.headers, &bytes) {
         return refuse(StatusCode::BAD_REQUEST, id, &error);
     }
-    let mut negotiated = None;
-    let mut tool = None;
+    let mut negotiated = http::Extensions::new();
+    let tool = tool_of_modern(&incoming, &parts.headers);
     let body = match incoming {
         Incoming::Request { id, method, .. } if raw::is_reserved(&method) => {
             let error = RpcError::method_not_found(&method);
@@ -199,9 +199,6 @@ pub(crate) async fn single(
                 Ok(direct) => return Box::pin(direct.answer(shared)).await.into(),
                 Err(left) => left,
             };
-            if content.method == method::TOOLS_CALL && is_modern(&parts.headers) {
-                tool = content.params["name"].as_str().map(str::to_owned);
-            }
             let stand_in = raw::stand_in(&id, &content.params).to_string();
             parts.extensions.insert(RawRequest::new(*content));
             if parts.headers.contains_key(name::METHOD) {
@@ -212,7 +209,7 @@ pub(crate) async fn single(
         }
         Incoming::Request { method, params, .. } if method == method::INITIALIZE => {
             let asked = params["protocolVersion"].as_str();
-            negotiated = Some(Negotiated(Revision::negotiate(asked)));
+            negotiated.insert(Negotiated(Revision::negotiate(asked)));
             bytes
         }
         Incoming::Request { method, params, .. } if method == method::LISTEN => {
@@ -232,15 +229,31 @@ pub(crate) async fn single(
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     let mut response = unread::shown(&shared.unread, response).await;
-    // A call of an unknown tool has no other answer than an error, which `rmcp` gives with status 200.
-    let is_refused = is_json(&response) && response.status() == StatusCode::OK;
-    if is_refused && tool.is_some_and(|tool| passing::is_unknown(shared, &tool)) {
+    mark_unknown(shared, tool.as_deref(), &mut response);
+    response.extensions_mut().extend(negotiated);
+    response
+}
+
+/// The tool that a modern request calls.
+fn tool_of_modern(incoming: &Incoming, headers: &HeaderMap) -> Option<String> {
+    match incoming {
+        Incoming::Request { method, params, .. }
+            if method == method::TOOLS_CALL && is_modern(headers) =>
+        {
+            params["name"].as_str().map(str::to_owned)
+        }
+        Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Response { .. } => {
+            None
+        }
+    }
+}
+
+/// A call of an unknown tool has no other answer than an error, which `rmcp` gives with status 200.
+fn mark_unknown(shared: &Shared, tool: Option<&str>, response: &mut Response) {
+    let is_answered = is_json(response) && response.status() == StatusCode::OK;
+    if is_answered && tool.is_some_and(|tool| passing::is_unknown(shared, tool)) {
         *response.status_mut() = StatusCode::BAD_REQUEST;
     }
-    if let Some(negotiated) = negotiated {
-        response.extensions_mut().insert(negotiated);
-    }
-    response
 }
 
 /// The message, or the refusal of what is none.

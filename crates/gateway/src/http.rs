@@ -187,7 +187,7 @@ fn setup<'a>(options: &'a HttpOptions, stop: &CancellationToken) -> Setup<'a> {
     }
 }
 
-/// What callers are told of the store. Only a caller on this machine can use its path, so others never see it.
+/// The part of commands that names the store. Only a caller on this machine can use its path, so others never see it.
 fn store_flag(options: &HttpOptions, address: SocketAddr) -> Option<String> {
     let is_local = address.ip().is_loopback() && options.public_url.is_none();
     let flag = options.store_flag.clone()?;

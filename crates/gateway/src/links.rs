@@ -1,4 +1,4 @@
-//! Links to answer pages: who may be given one, and how whoever has the store makes one without the server.
+//! Links to answer pages: in results of tools, and from the store without the server.
 
 use crate::seal::{self, AnswerLink, Purpose, Sealer};
 use crate::server::Shared;
@@ -51,7 +51,7 @@ pub(crate) fn to_answer(sealer: &Sealer, base: &str, question: Question<'_>) -> 
     format!("{base}/answer/{token}")
 }
 
-/// The same for whoever has the store. `None` if no server on it has served such pages.
+/// The same from the store alone. `None` if no server on it has served such pages.
 pub async fn link_to_answer(
     journal: &dyn Journal,
     run: &RunId,

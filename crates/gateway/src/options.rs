@@ -33,7 +33,7 @@ pub struct HttpOptions {
     pub shown_bytes_max: usize,
     /// What `onecall runs answer` must be told besides to find the runs; `None` where no other process finds them.
     pub store_flag: Option<String>,
-    /// Results of tools have no links to answer pages; `link_to_answer` gives them to whoever has the store.
+    /// Results of tools have no links to answer pages; `link_to_answer` makes them from the store.
     pub hides_links: bool,
     /// The longest body of a request, in bytes.
     pub body_bytes_max: usize,

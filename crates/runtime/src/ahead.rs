@@ -35,7 +35,7 @@ pub struct Ahead {
     pub more: usize,
 }
 
-/// What follows if the person does not accept.
+/// The consequences if the person does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusals {
     pub decline: Follows,
@@ -45,18 +45,18 @@ pub struct Refusals {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follows {
     RunFails,
-    /// The step fails, and the run goes on.
+    /// The step fails, and the run continues.
     StepFails,
     Continues,
     /// The run ends, without the steps that have not started.
     SkipsRemaining,
-    /// A tool asks, and hears of it.
+    /// A tool asked, and gets the answer.
     ToolDecides {
         tool: String,
     },
 }
 
-/// What a step may do to the world, by what is known of its tool.
+/// The effect that a step may have, by the annotations of its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     None,

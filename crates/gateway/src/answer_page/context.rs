@@ -1,4 +1,4 @@
-//! What a person must know to decide: who asks, until when, what exactly runs next, and what each button does.
+//! The facts that a person needs to decide: who asks, until when, what exactly runs next, and what each button does.
 
 use super::form::escape;
 use crate::seal::AnswerLink;
@@ -84,12 +84,12 @@ pub(super) fn buttons(ahead: &Ahead) -> String {
         .count()
         + ahead.more
     {
-        0 => "The run goes on; no further step follows.".to_owned(),
+        0 => "The run continues; no further step follows.".to_owned(),
         _ if has_destructive(ahead) => {
-            "The run goes on with the steps above. Some may delete or overwrite something."
+            "The run continues with the steps above. Some may delete or overwrite something."
                 .to_owned()
         }
-        _ => "The run goes on with the steps above.".to_owned(),
+        _ => "The run continues with the steps above.".to_owned(),
     };
     let button = |action: &str, name: &str, validates: &str, does: &str| {
         format!(
@@ -125,12 +125,12 @@ fn has_destructive(ahead: &Ahead) -> bool {
 fn follows(follows: &Follows) -> String {
     match follows {
         Follows::RunFails => "The run fails, and no further step starts.".to_owned(),
-        Follows::StepFails => "This step fails, and the run goes on.".to_owned(),
-        Follows::Continues => "The run goes on, and later steps see that you did.".to_owned(),
+        Follows::StepFails => "This step fails, and the run continues.".to_owned(),
+        Follows::Continues => "The run continues, and later steps see that you did.".to_owned(),
         Follows::SkipsRemaining => "The run ends here: the steps above are skipped.".to_owned(),
         Follows::ToolDecides { tool } => {
             format!(
-                "The tool <code>{}</code> is told, and decides what follows.",
+                "The tool <code>{}</code> gets your answer and decides what follows.",
                 escape(tool)
             )
         }

@@ -43,7 +43,7 @@ const s=Math.max(0,Math.floor((new Date(e.dataset.until)-Date.now())/1000)),d=Ma
 h=Math.floor(s/3600)%24,m=Math.floor(s/60)%60;\
 e.textContent=d?d+' d '+h+' h':h?h+' h '+m+' min':m?m+' min':s+' s'}};left();setInterval(left,1000)";
 
-/// What the browser may load and do: nothing but what is in the page.
+/// The browser may load nothing, and run only the script of the page.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = STANDARD.encode(Sha256::digest(SCRIPT));
     format!(

@@ -340,7 +340,7 @@ async fn the_page_says_what_each_button_does_and_marks_what_may_destroy() {
         "<title>Delete all of it? · handle</title>",
         "<h1>Delete all of it?</h1><p class=\"message\">It cannot be undone.\nDo you know it?</p>",
         "You say no. The run ends here: the steps above are skipped.",
-        "You give no answer. The run goes on, and later steps see that you did.",
+        "You give no answer. The run continues, and later steps see that you did.",
         "Some may delete or overwrite something.",
         "<strong>look</strong> calls <code>demo_add</code> <span class=\"note\">(only reads)",
         "only if <em>a condition on your answer (<code>n</code>) holds</em> <span class=\"destructive\">",

@@ -54,6 +54,18 @@ async fn they_come_on_the_stream_of_their_call_in_a_session() {
     .await;
     let mut client = Http::new(world.address);
     client.initialize("2025-11-25", json!({})).await;
+    for tool in ["nothing", "crm_do"] {
+        // No level was set, so there are no messages.
+        let call = json!({ "name": tool });
+        let answered = client.legacy("tools/call", call.clone()).await;
+        assert!(!answered.text().await.contains("notifications/message"));
+        let progress = json!({ "name": tool, "_meta": { "progressToken": 1 } });
+        for call in [call, progress] {
+            let mut modern = Http::new(world.address);
+            let answered = modern.modern("tools/call", call).await;
+            assert!(!answered.text().await.contains("notifications/message"));
+        }
+    }
     let level = json!({ "level": "debug" });
     client.legacy_result("logging/setLevel", level).await;
     assert_eq!(told(&mut client, "nothing").await, ["onecall", "onecall"]);

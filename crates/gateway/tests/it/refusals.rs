@@ -300,7 +300,7 @@ async fn a_health_check_needs_no_session() {
 async fn an_unknown_tool_is_a_bad_request_in_the_modern_era() {
     let world = World::start().await;
     let mut client = Http::new(world.address);
-    // Each on a way of its own: usual calls, calls with odd metadata, and calls that want progress.
+    // Each takes another code path: plain calls, calls with other metadata, and calls with a progress token.
     for meta in [
         json!({}),
         json!({ "other": 1 }),

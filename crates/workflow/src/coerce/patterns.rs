@@ -5,7 +5,6 @@
 use super::limits::{
     PATTERN_BUDGET, PATTERN_BYTES_MAX, PATTERN_LENGTH_UNIT, PATTERN_NAME_STEPS, PATTERN_STEPS,
 };
-use jsonschema::paths::Location;
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
@@ -217,15 +216,4 @@ pub(super) fn any_backtracks(schema: &Value) -> bool {
         }
     }
     false
-}
-
-/// The schema of a keyword, as `jsonschema` hands it over.
-pub(super) fn factory(
-    draft: Draft,
-) -> impl for<'a> Fn(
-    &'a Map<String, Value>,
-    &'a Value,
-    Location,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
-    move |_, pattern, _| keyword(draft, pattern)
 }

@@ -83,7 +83,9 @@ fn options<'a>(draft: Draft) -> ValidationOptions<'a> {
         .should_validate_formats(false)
         // For `patternProperties`; `pattern` is a keyword of ours.
         .with_pattern_options(patterns::backtracking(limits::PATTERN_NAME_STEPS))
-        .with_keyword("pattern", patterns::factory(draft))
+        .with_keyword("pattern", move |_, pattern, _| {
+            patterns::keyword(draft, pattern)
+        })
 }
 
 fn percent_encoded(pointer: &str) -> String {

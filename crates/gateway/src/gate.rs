@@ -9,7 +9,7 @@ use crate::http::{Mount, PROBES};
 use crate::limits::NAME_LOGGED_MAX;
 use crate::mirrors::sole;
 use crate::options::HttpOptions;
-use crate::refused;
+use crate::refused::{self, Source};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -150,10 +150,11 @@ fn log_refusal(headers: &HeaderMap, reason: &str) {
         value.take(NAME_LOGGED_MAX).collect::<String>()
     };
     let (host, origin) = (named(HOST), named(ORIGIN));
-    refused::log(
-        &format!("{reason} (`Host: {host}`, `Origin: {origin}`)"),
-        None,
-    );
+    let source = Source {
+        host: &host,
+        origin: &origin,
+    };
+    refused::log_source(reason, source);
 }
 
 fn check_caller(

@@ -58,9 +58,26 @@ impl Log {
     }
 }
 
+/// Where a request says that it comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) origin: &'a str,
+}
+
 /// Logs a refusal. `limit` is the configuration key of the limit that the caller met, with its value.
 pub(crate) fn log(reason: &str, limit: Option<(&str, usize)>) {
+    write(reason, limit, None);
+}
+
+/// Logs a refusal by `Host` or `Origin`.
+pub(crate) fn log_source(reason: &str, source: Source<'_>) {
+    write(reason, None, Some(source));
+}
+
+fn write(reason: &str, limit: Option<(&str, usize)>, source: Option<Source<'_>>) {
     let limit = limit.map(|(key, max)| format!("{key}: {max}"));
+    let (host, origin) = (source.map(|own| own.host), source.map(|own| own.origin));
     // Without a connection, in tests, there is no address.
     let _ = CONNECTION.try_with(|Connection { peer, log }| {
         let Some(unlogged) = log.permits() else {
@@ -73,6 +90,6 @@ pub(crate) fn log(reason: &str, limit: Option<(&str, usize)>) {
             );
         }
         let address = peer.to_string();
-        tracing::warn!(reason, address, limit, "a caller was refused");
+        tracing::warn!(reason, address, limit, host, origin, "a caller was refused");
     });
 }

@@ -259,8 +259,10 @@ fn what_happens_is_logged_as_json_without_values() {
     assert_eq!(failed["workflow"], "wrong", "{failed}");
     assert_eq!(failed["step"], "break");
     assert!(failed["code"].is_string(), "{failed}");
-    let refused = logged(&logs, "WARN", "a request was refused");
+    let refused = logged(&logs, "WARN", "a caller was refused");
     assert_eq!(refused["origin"], "https://evil.example");
+    let address = refused["address"].as_str().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
     for message in ["a step ended", "a call was answered"] {
         logged(&logs, "DEBUG", message);
     }

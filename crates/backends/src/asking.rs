@@ -2,7 +2,7 @@
 //! stands still: nobody blames a backend for a person's patience.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onecall_mcp::{Exact, RequestId, method, response_error_text, response_text};
@@ -44,6 +44,8 @@ struct OpenOnes {
     changed: Notify,
     /// The call was answered, questions or none.
     is_answered: AtomicBool,
+    /// Which request of this process belongs to the call, by the order in which they were made.
+    request: AtomicU64,
 }
 
 impl OpenOnes {
@@ -89,6 +91,13 @@ impl Asker {
         }
     }
 
+    /// A request is made for the call. Ids of requests are random, and say nothing about their order.
+    pub(crate) fn set_requested(&self) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::SeqCst);
+        self.open.request.store(number, Ordering::SeqCst);
+    }
+
     /// The call waits for an answer, or has it. A task asks once more after its call was answered.
     pub(crate) fn set_answered(&self, is_answered: bool) {
         self.open.is_answered.store(is_answered, Ordering::SeqCst);
@@ -126,13 +135,13 @@ impl Asking {
 /// Which of several calls a question is put to that names none. One that is being asked
 /// already waits for its answer, so it is another's. Questions come early in a call, so it is a new one's; of calls
 /// that were made together the first one's, since servers take them in order.
-pub(crate) fn place<'a>(askers: impl Iterator<Item = (i64, &'a Asker)>) -> Option<Asking> {
+pub(crate) fn place<'a>(askers: impl Iterator<Item = &'a Asker>) -> Option<Asking> {
     let mut askers: Vec<_> = askers.collect();
-    askers.sort_unstable_by_key(|(id, _)| *id);
-    let free = || askers.iter().filter(|(_, asker)| asker.is_free());
+    askers.sort_by_key(|asker| asker.open.request.load(Ordering::SeqCst));
+    let free = || askers.iter().filter(|asker| asker.is_free());
     let newest = free().next_back().or(askers.last())?;
-    let together = |asker: &Asker| asker.began + ASKED_TOGETHER >= newest.1.began;
-    let (_, asker) = free().find(|(_, asker)| together(asker)).unwrap_or(newest);
+    let together = |asker: &Asker| asker.began + ASKED_TOGETHER >= newest.began;
+    let asker = free().find(|asker| together(asker)).unwrap_or(newest);
     Some(asker.begin())
 }
 

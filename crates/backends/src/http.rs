@@ -15,7 +15,7 @@ mod stream;
 mod tokens;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -38,6 +38,7 @@ pub(crate) use self::pool::Streaming;
 pub(crate) use self::refusal::refused;
 use crate::asking::Asker;
 use crate::error::RequestError;
+use crate::ids;
 use crate::limits::{
     HTTP_GOODBYE, HTTP_LISTEN_PATIENCE, HTTP_NOTICE_TIMEOUT, OUTBOUND_MAX, QUESTIONS_MAX,
 };
@@ -65,7 +66,6 @@ struct Shared {
     /// Legacy only; a server may open no session at all.
     session: Mutex<Option<Arc<str>>>,
     reopening: tokio::sync::Mutex<()>,
-    next_id: AtomicI64,
     news: News,
     closed: watch::Sender<Option<Arc<str>>>,
     questions: Arc<Semaphore>,
@@ -103,7 +103,6 @@ impl HttpWire {
             revision,
             session: Mutex::new(session),
             reopening: tokio::sync::Mutex::default(),
-            next_id: AtomicI64::new(1),
             news: News::new(),
             closed: watch::Sender::new(None),
             questions: Arc::new(Semaphore::new(QUESTIONS_MAX)),
@@ -223,7 +222,7 @@ impl Shared {
         params: Params<'_>,
         options: &RequestOptions,
     ) -> Ended {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let id = ids::random();
         let mut headers = self.prepared.clone();
         let session = self.session();
         match self.revision.era() {
@@ -243,6 +242,7 @@ impl Shared {
             armed: true,
         };
         if let Some(asker) = &options.asker {
+            asker.set_requested();
             lock(&self.askers).insert(id, asker.clone());
         }
         let sent = self

@@ -14,6 +14,7 @@ mod conflict;
 mod error;
 mod health;
 mod http;
+mod ids;
 mod limits;
 mod link;
 mod lists;

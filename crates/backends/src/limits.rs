@@ -53,6 +53,8 @@ pub(crate) const TOLD_UNSENT: Duration = Duration::from_millis(50);
 
 /// Limit: the head of an HTTP response.
 pub(crate) const HTTP_HEAD_BYTES_MAX: usize = 256 * 1024;
+/// Limit: interim responses (1xx) to one request. They do not extend the time that the request may take.
+pub(crate) const INTERIM_RESPONSES_MAX: usize = 100;
 /// Limit: the body of a request that is written at once. It fits into what any system takes without being read, so a
 /// server that answers before it has read everything keeps nobody waiting.
 pub(crate) const PLAIN_REQUEST_BYTES_MAX: usize = 32 * 1024;

@@ -8,7 +8,7 @@ mod outlet;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onecall_mcp::limits::MESSAGE_BYTES_MAX;
@@ -24,6 +24,7 @@ use self::outlet::{Outlet, Tap};
 use crate::asking::{self, Asker, Asking};
 use crate::call::{MessageSink, ProgressSink};
 use crate::error::RequestError;
+use crate::ids;
 use crate::limits::{BATCH_MAX, OUTBOUND_MAX, QUESTIONS_MAX, SKIPPED_BYTES_MAX};
 use crate::news::News;
 use crate::pace::Pace;
@@ -57,7 +58,6 @@ struct Shared {
     outlet: Arc<Outlet>,
     /// What waits for room in the stream.
     outbound: mpsc::Sender<Frame>,
-    next_id: AtomicI64,
     news: News,
     closed: watch::Sender<Option<Arc<str>>>,
     /// Why nothing more can be written; ends the reading too.
@@ -129,7 +129,6 @@ impl Link {
             table: Mutex::default(),
             outlet,
             outbound,
-            next_id: AtomicI64::new(1),
             news: News::new(),
             closed: watch::Sender::new(None),
             unwritable: watch::Sender::new(None),
@@ -197,7 +196,7 @@ impl Link {
         params: Params<'_>,
         options: RequestOptions,
     ) -> Outcome {
-        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let id = ids::random();
         let text = params.text(id, name, options.progress.is_some());
         let (reply, answer) = oneshot::channel();
         {
@@ -214,6 +213,7 @@ impl Link {
                 acknowledged,
             } = options;
             if let Some(asker) = &asker {
+                asker.set_requested();
                 asker.set_answered(false);
             }
             table.waiting.insert(
@@ -376,8 +376,7 @@ impl Table {
     /// The call that a question is put to. Invariant: calls that have an asker share a connection only when they have
     /// one caller, so any of them reaches the right person.
     fn placed(&self) -> Option<Asking> {
-        let askers = self.waiting.iter();
-        asking::place(askers.filter_map(|(id, own)| Some((*id, own.asker.as_ref()?))))
+        asking::place(self.waiting.values().filter_map(|own| own.asker.as_ref()))
     }
 
     fn has_calls(&self) -> bool {

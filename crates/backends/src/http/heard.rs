@@ -54,8 +54,7 @@ impl Shared {
     /// A question outside the stream of a call can only be placed where there is one caller.
     fn placed(&self) -> Option<Asking> {
         let askers = lock(&self.askers);
-        let askers = askers.iter().filter(|_| self.opening.serves_one);
-        asking::place(askers.map(|(id, asker)| (*id, asker)))
+        asking::place(askers.values().filter(|_| self.opening.serves_one))
     }
 
     /// A question that came on the stream of a call goes to whoever made that call. One that finds no place is

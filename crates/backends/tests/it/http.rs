@@ -386,7 +386,8 @@ async fn a_status_that_does_not_say_what_became_of_the_call_is_an_answer() {
 
 #[tokio::test]
 async fn a_broken_stream_is_resumed_where_the_server_left_marks() {
-    let reply = |seen: &Seen| {
+    let called = std::sync::Mutex::new(Value::Null);
+    let reply = move |seen: &Seen| {
         let result = match (
             seen.verb.as_str(),
             seen.body["method"].as_str().unwrap_or_default(),
@@ -397,7 +398,8 @@ async fn a_broken_stream_is_resumed_where_the_server_left_marks() {
                     .get("last-event-id")
                     .is_some_and(|id| id == "e7") =>
             {
-                let message = json!({ "jsonrpc": "2.0", "id": 2, "result": { "content": [] } });
+                let id = called.lock().unwrap().clone();
+                let message = json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [] } });
                 return Reply::Events(vec![format!("id: e8\ndata: {message}\n\n")]);
             }
             ("POST", "initialize") => {
@@ -405,6 +407,7 @@ async fn a_broken_stream_is_resumed_where_the_server_left_marks() {
             }
             ("POST", "tools/list") => json!({ "tools": [{ "name": "do" }] }),
             ("POST", "tools/call") => {
+                *called.lock().unwrap() = seen.body["id"].clone();
                 return Reply::Events(vec!["id: e7\nretry: 1\ndata:\n\n".to_owned()]);
             }
             ("POST", "server/discover") => return Reply::Json(400, Vec::new(), Value::Null),

@@ -11,10 +11,10 @@ use crate::world::{PATIENCE, start};
 async fn listed(result: &str) -> (Vec<String>, BackendStatus) {
     let script = format!(
         r#"
-        answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$1" "$2"; }}
-        read -r line; answer 1 '{{"protocolVersion":"2025-06-18","capabilities":{{}}}}'
+        answer() {{ id="${{line#*\"id\":}}"; printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "${{id%%,*}}" "$1"; }}
+        read -r line; answer '{{"protocolVersion":"2025-06-18","capabilities":{{}}}}'
         read -r line; n=1
-        while read -r line; do n=$((n + 1)); answer $n "{}"; done
+        while read -r line; do n=$((n + 1)); answer "{}"; done
         "#,
         result.replace('"', "\\\"")
     );

@@ -410,13 +410,14 @@ async fn remark(backends: &onecall_backends::Backends) -> String {
 async fn a_child_that_asks_outside_of_calls_is_refused_without_a_word() {
     // It asks while it is asked for its tools, and tells them once it is refused.
     let script = r#"
-        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
-        read -r line; answer 1 '{"protocolVersion":"2025-06-18","capabilities":{}}'
-        read -r line; read -r line
+        id() { id="${line#*\"id\":}"; id="${id%%,*}"; }
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+        read -r line; id; answer '{"protocolVersion":"2025-06-18","capabilities":{}}'
+        read -r line; read -r line; id
         printf '{"jsonrpc":"2.0","id":"q","method":"roots/list"}\n'
         read -r line
-        case "$line" in *-32601*) answer 2 '{"tools":[{"name":"do"}]}' ;; esac
-        read -r line; answer 3 '{"content":[]}'
+        case "$line" in *-32601*) answer '{"tools":[{"name":"do"}]}' ;; esac
+        read -r line; id; answer '{"content":[]}'
         read -r line
     "#;
     let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);
@@ -432,10 +433,11 @@ async fn a_child_that_asks_outside_of_calls_is_refused_without_a_word() {
 async fn a_child_that_reads_no_more_is_started_again() {
     // It opens, lists its tools, and leaves its output open behind a closed input.
     let script = r#"
-        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
-        read -r line; answer 1 '{"protocolVersion":"2025-06-18","capabilities":{}}'
-        read -r line; read -r line; exec 0<&-
-        answer 2 '{"tools":[{"name":"do"}]}'
+        id() { id="${line#*\"id\":}"; id="${id%%,*}"; }
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+        read -r line; id; answer '{"protocolVersion":"2025-06-18","capabilities":{}}'
+        read -r line; read -r line; id; exec 0<&-
+        answer '{"tools":[{"name":"do"}]}'
         exec sleep 60
     "#;
     let mut options = BackendOptions::stdio("b", "sh", &["-c", script]);

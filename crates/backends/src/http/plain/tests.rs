@@ -15,7 +15,7 @@ use super::super::body::read_limited;
 use super::super::endpoint::Endpoint;
 use super::{Head, head};
 use crate::error::RequestError;
-use crate::limits::{HTTP_HEAD_BYTES_MAX, PLAIN_REQUEST_BYTES_MAX};
+use crate::limits::{HTTP_HEAD_BYTES_MAX, INTERIM_RESPONSES_MAX, PLAIN_REQUEST_BYTES_MAX};
 use crate::options::HttpOptions;
 
 /// What is done after the answer was written.
@@ -38,6 +38,8 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Then)> {
         ("with trailers", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nx: y\r\n\r\n".into(), Then::Stays),
         ("cut chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\n{}".into(), Then::Closes),
         ("interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".into(), Then::Stays),
+        ("many interim", format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", INTERIM.repeat(INTERIM_RESPONSES_MAX)), Then::Stays),
+        ("too many interim", format!("{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{{}}", INTERIM.repeat(INTERIM_RESPONSES_MAX + 1)), Then::Stays),
         ("both lengths", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n".into(), Then::Stays),
         ("same length twice", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\n{}".into(), Then::Stays),
         ("two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}!".into(), Then::Closes),
@@ -64,10 +66,28 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Then)> {
         .collect()
 }
 
+const INTERIM: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+
+/// A server that sends nothing else is given up, not read for as long as it goes on.
+#[tokio::test]
+async fn a_flood_of_interim_responses_ends() {
+    for body_bytes in [2, PLAIN_REQUEST_BYTES_MAX + 1] {
+        let flood = INTERIM.repeat(50 * INTERIM_RESPONSES_MAX);
+        let flood = two_requests(flood.as_bytes(), Then::Stays, body_bytes).await;
+        assert_eq!(flood, (vec!["lost".to_owned(), "lost".to_owned()], 2));
+    }
+}
+
 #[tokio::test]
 async fn small_and_large_requests_are_answered_alike() {
     for (name, answer, then) in answers() {
         let small = two_requests(&answer, then, 2).await;
+        let is_answered = small.0.iter().all(|own| own.starts_with("200"));
+        match name {
+            "many interim" => assert!(is_answered, "{small:?}"),
+            "too many interim" => assert!(!is_answered, "{small:?}"),
+            _ => {}
+        }
         let large = two_requests(&answer, then, PLAIN_REQUEST_BYTES_MAX + 1).await;
         assert_eq!(small, large, "{name}");
     }

@@ -9,6 +9,7 @@ mod duration;
 mod failures;
 pub mod limits;
 pub mod mcptest;
+mod mock;
 mod name;
 pub mod native;
 mod output;

@@ -3,6 +3,7 @@
 use super::expressions::{self, Reader};
 use super::{duration, each, inputs, policy};
 use crate::arguments;
+use crate::mock;
 use crate::name::{self, StepNamed};
 use crate::words::{READING, TRUTH, stated};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
@@ -50,7 +51,10 @@ pub(super) fn read(
     } else {
         policy::on_error(&mut fields, diagnostics)
     };
-    let mock = fields.entry("mock").map(|entry| entry.value.to_json());
+    let mock = fields.entry("mock").map(|entry| {
+        mock::check(&entry.value, name, "${{", diagnostics);
+        entry.value.to_json()
+    });
     // What is read there is part of the graph, whether the rest can be understood or not.
     let action = action.unwrap_or_else(|| {
         let with = fields.optional("with");

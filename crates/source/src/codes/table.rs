@@ -40,6 +40,7 @@ super::codes! {
     NOT_PORTABLE = "WF044", "works here only", "The file works here, and would not work in the system its dialect comes from.";
     INPUT_DEFAULT = "WF045", "default of a parameter does not fit", "The default of a parameter is none that the parameter takes.";
     UNUSABLE_SCHEMA = "WF046", "schema cannot be used", "A schema of the file is valid, and no value can be checked against it.";
+    MOCK_TEMPLATE = "WF048", "template in a mock", "The mock of a step has a template, which nothing fills in.";
 
     // `WF1xx`: the graph of steps.
     UNKNOWN_STEP = "WF101", "unknown step", "A step is named that the workflow does not have.";

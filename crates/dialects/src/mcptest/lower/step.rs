@@ -5,6 +5,7 @@ use super::super::syntax::{Step as Written, Suite};
 use super::super::{Compat, Options, policy, programs};
 use crate::arguments;
 use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT};
+use crate::mock;
 use crate::name::{self, StepNamed};
 use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes, suggest};
 use onecall_workflow::expression::{Expression, ValueTemplate};
@@ -63,6 +64,9 @@ pub(super) fn lower(
     let id = written.id?;
     diagnostics.extend(name::step_fault(id, NODE_ID));
     let call = call(written, id, reader, servers, diagnostics);
+    if let Some(node) = written.mock {
+        mock::check(node, id, "${", diagnostics);
+    }
     let needs = needs(written);
     let names: Vec<String> = needs
         .iter()

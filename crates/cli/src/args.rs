@@ -421,8 +421,9 @@ pub(crate) enum GraphFormat {
     after_help = "Examples:\n  onecall tools onecall.yaml\n  onecall tools onecall.yaml --save tools.json\n  onecall tools http://127.0.0.1:4483/mcp --json"
 )]
 pub(crate) struct ToolsArgs {
-    /// Files or directories with backends, or the URL of one [default: `onecall.yaml` here]
-    #[arg(value_name = "PATH|URL")]
+    /// Files or directories with backends, or the URL of one [default: `onecall.yaml` here]; then the name of a tool, to
+    /// see its parameters and an example call
+    #[arg(value_name = "PATH|URL|NAME")]
     pub(crate) paths: Vec<PathBuf>,
     /// Write `{backend: list}` as JSON, for `check --tools`
     #[arg(long, value_name = "FILE")]

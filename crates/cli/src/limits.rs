@@ -50,6 +50,9 @@ pub(crate) const VALUE_CHARACTERS_MAX: usize = 160;
 /// Limit: how deep steps are indented; what comes after stands beside.
 pub(crate) const TREE_DEPTH_MAX: usize = 8;
 
+/// Limit: failed items of a loop that the progress of a call names.
+pub(crate) const FAILED_ITEMS_SHOWN_MAX: usize = 3;
+
 /// Limit: items of a loop that have a line of their own.
 pub(crate) const TREE_ITEMS_MAX: usize = 20;
 
@@ -88,3 +91,6 @@ pub(crate) const LAST_FAILED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Arguments that are named where they are missing.
 pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 10;
+
+/// Limit: choices of a parameter that a signature shows.
+pub(crate) const CHOICES_SHOWN_MAX: usize = 6;

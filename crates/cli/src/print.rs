@@ -21,7 +21,7 @@ pub(crate) fn in_json() {
 /// The live picture that is drawn on stderr now; what else is written there goes above it.
 static LIVE: Mutex<Option<MultiProgress>> = Mutex::new(None);
 
-/// From now on lines on stderr are written above this picture; `None`: there is no picture any more.
+/// From now on lines on stderr are written above this picture; `None`: the picture has ended.
 pub(crate) fn live(picture: Option<MultiProgress>) {
     *LIVE.lock().unwrap_or_else(PoisonError::into_inner) = picture;
 }

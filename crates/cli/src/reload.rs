@@ -109,7 +109,7 @@ where
 
 async fn take(servers: &[Mount], fixed: &Fixed, loaded: Loaded) {
     let faults = faults(&loaded);
-    let Some(settings) = loaded.to_reload() else {
+    let Some(settings) = loaded.into_reloaded() else {
         return refuse(servers, &faults);
     };
     let changed = fixed.changed(&settings);

@@ -3,7 +3,7 @@
 
 use crate::limits::LIVE_STEPS_MAX;
 use crate::print::{self, harmless};
-use crate::progress::{duration, sign};
+use crate::progress::{Items, duration, first_line, sign};
 use console::style;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onecall_engine::event::{Event, Status, What};
@@ -26,16 +26,11 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 struct Branch {
     bar: ProgressBar,
+    name: String,
     template: String,
     started: Option<Timestamp>,
     attempts: u32,
     items: Option<Items>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Items {
-    total: usize,
-    ended: usize,
 }
 
 impl Tree {
@@ -105,15 +100,18 @@ impl Tree {
                 branch.starts(at);
             }),
             What::ItemsAre { step, items, .. } => self.on(*step, |branch| {
-                branch.items = Some(Items {
-                    total: items.len(),
-                    ended: 0,
-                });
+                branch.items = Some(Items::new(items.len()));
                 branch.starts(at);
             }),
-            What::ItemEnded { step, .. } => self.on(*step, |branch| {
+            What::ItemEnded {
+                step,
+                item,
+                status,
+                failure,
+                ..
+            } => self.on(*step, |branch| {
                 if let Some(items) = &mut branch.items {
-                    items.ended += 1;
+                    items.end(*item, *status, failure.as_ref());
                 }
                 branch.says("");
             }),
@@ -158,6 +156,7 @@ impl Branch {
         bar.tick();
         Self {
             bar,
+            name: name.to_owned(),
             template,
             started: None,
             attempts: 1,
@@ -179,7 +178,8 @@ impl Branch {
     fn says(&self, text: &str) {
         let items = self
             .items
-            .map(|items| format!("{}/{} ", items.ended, items.total))
+            .as_ref()
+            .map(|items| format!("{} ", items.count()))
             .unwrap_or_default();
         let attempts = match self.attempts {
             0 | 1 => String::new(),
@@ -191,7 +191,9 @@ impl Branch {
 
     fn ends(&self, at: Timestamp, status: Status, why: Option<&str>) {
         let took = self.started.map(|started| duration(at.since(started)));
-        let why = why.map(|why| first_line(why).to_owned());
+        let items = self.items.as_ref();
+        let failed = items.and_then(|items| items.failures(&self.name));
+        let why = why.map(|why| first_line(why).to_owned()).or(failed);
         let parts: Vec<String> = took.into_iter().chain(why).collect();
         self.says(&parts.join("  "));
         let sign = style(sign(status)).for_stderr();
@@ -211,8 +213,4 @@ fn look(template: &str, signs: &[&str]) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
         .tick_strings(signs)
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or("")
 }

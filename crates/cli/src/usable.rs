@@ -1,5 +1,5 @@
-//! What of the files can be used although something in them is an error: one invalid definition, backend or file is
-//! withheld with its reason, and the others work.
+//! Commands use the valid part of files with errors: an invalid definition, backend or file is withheld with its
+//! reason, and the others work.
 
 use crate::print;
 use crate::wire::{self, Loaded};
@@ -14,7 +14,7 @@ impl Loaded {
         let is_wanted = wanted.is_some_and(|name| withheld.iter().any(|own| is_called(own, name)));
         if withheld.is_empty() || is_wanted || self.is_nothing_left() {
             self.tell();
-            return self.is_usable(is_wanted);
+            return self.settings_unless_broken(is_wanted);
         }
         for line in withheld.iter().map(line) {
             print::err(line);
@@ -24,7 +24,7 @@ impl Loaded {
     }
 
     /// For a server that starts: all errors are reported.
-    pub(crate) fn to_serve(mut self) -> Option<Settings> {
+    pub(crate) fn into_served(mut self) -> Option<Settings> {
         let withheld = self.withhold();
         self.tell();
         let is_broken =
@@ -32,8 +32,8 @@ impl Loaded {
         (!is_broken).then_some(self.settings)
     }
 
-    /// For a server that runs, which keeps the last valid version of what is withheld.
-    pub(crate) fn to_reload(mut self) -> Option<Settings> {
+    /// For a server that runs; it retains the last valid version of what is withheld.
+    pub(crate) fn into_reloaded(mut self) -> Option<Settings> {
         let withheld = self.withhold();
         self.tell();
         withheld.map(|_| self.settings)
@@ -43,7 +43,7 @@ impl Loaded {
         self.settings.withhold(&self.sources, &self.diagnostics)
     }
 
-    fn is_usable(self, is_wanted: bool) -> Option<Settings> {
+    fn settings_unless_broken(self, is_wanted: bool) -> Option<Settings> {
         let is_broken = is_wanted || self.diagnostics.has_errors();
         (!is_broken).then_some(self.settings)
     }

@@ -17,3 +17,6 @@ pub(crate) const REQUESTS_MAX: i64 = 1_000_000;
 
 /// Limit: further places that one notice labels.
 pub(crate) const NOTICE_PLACES_MAX: usize = 8;
+
+/// Limit: errors of what is withheld that its reason names; the others are counted.
+pub(crate) const REASONS_MAX: usize = 3;

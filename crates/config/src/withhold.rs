@@ -1,10 +1,11 @@
-//! What an error in the files takes away: the definition, the backend or the file that it is in, and nothing else.
-//! An error anywhere else, such as in `auth` or `limits`, leaves nothing that may be served.
+//! An error in the files takes away the definition, the backend or the file that it is in, and nothing else.
+//! After an error anywhere else, such as in `auth` or `limits`, nothing may be served.
 
+use crate::limits::REASONS_MAX;
 use crate::read::{Found, Input, OURS_FIRST};
 use crate::settings::{Server, Settings};
 use onecall_dialects::dialect::Kind;
-use onecall_source::{Diagnostic, Diagnostics, Entry, Node, Place, SourceMap, Span};
+use onecall_source::{Diagnostic, Diagnostics, Entry, Node, Place, SourceMap, Span, Text};
 use onecall_workflow::draft::Draft;
 use std::collections::BTreeMap;
 
@@ -43,9 +44,6 @@ pub(crate) struct Part {
     name: Option<String>,
     span: Span,
 }
-
-/// Errors of a part that are shown; the others are counted.
-const REASONS_MAX: usize = 3;
 
 /// The parts of all files. A file without recognised documents is one if it begins as a workflow file or a suite does
 /// and says nothing of callers: else it may have been meant to keep some out.
@@ -134,7 +132,7 @@ fn of_document(root: &Node, kind: Kind, parts: &mut Vec<Part>) {
 
 fn of_one_resource(resource: &Node, parts: &mut Vec<Part>) {
     let kind = resource.get("kind").and_then(Node::as_text);
-    let kind = kind.map(|kind| kind.as_str()).unwrap_or_default();
+    let kind = kind.map(Text::as_str).unwrap_or_default();
     let spec = resource.get("spec");
     if kind == "VirtualMCPServer" {
         let spec = spec.into_iter();

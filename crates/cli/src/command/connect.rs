@@ -8,9 +8,10 @@ use crate::token::TokenArgs;
 use crate::{print, served, wire};
 use anyhow::Context;
 use clap::{Args, ValueEnum as _};
+use onecall_config::settings::{Backend, Transport};
 use onecall_runtime::now;
 use onecall_source::codes;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
 /// Stands for a variable that is not set while files are checked, wherever it is used.
@@ -61,10 +62,10 @@ pub(crate) fn run(mut args: ConnectArgs) -> anyhow::Result<Exit> {
 
 fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     let client = args.client;
-    let variables = match &args.url {
-        Some(_) => Vec::new(),
+    let (variables, backends) = match &args.url {
+        Some(_) => Default::default(),
         None => match variables(args)? {
-            Some(variables) => variables,
+            Some(found) => found,
             None => return Ok(Exit::Failed),
         },
     };
@@ -105,8 +106,61 @@ fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     for variable in &variables {
         print::err(advice(client, variable, &path));
     }
+    for line in still_there(&file.servers(client.key()), &backends, client, &path) {
+        print::err(line);
+    }
     print::err(format!("restart {} to see it", client.title()));
     Ok(Exit::Ok)
+}
+
+/// The servers that the client still starts itself, though these files wrap them, and how to remove them.
+fn still_there(
+    servers: &Map<String, Value>,
+    backends: &[Backend],
+    client: Client,
+    path: &Path,
+) -> Vec<String> {
+    let is_wrapped = |entry: &Value| backends.iter().any(|own| is_same(entry, &own.transport));
+    let names = servers.iter().filter(|(_, entry)| is_wrapped(entry));
+    let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let (listed, key, shown) = (names.join("`, `"), client.key(), path.display());
+    let mut lines = vec![format!(
+        "the client still loads the tools of `{listed}` itself, so nothing is saved yet; to remove them, delete these \
+         entries under `{key}` in `{shown}`"
+    )];
+    if client == Client::ClaudeCode {
+        let commands = names.iter().map(|name| format!("claude mcp remove {name}"));
+        lines.extend(commands.map(|command| format!("  or: {command}")));
+    }
+    lines
+}
+
+/// Whether an entry of a client starts or reaches what this backend does.
+fn is_same(entry: &Value, transport: &Transport) -> bool {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    match transport {
+        Transport::Stdio { command, args, .. } => {
+            let own = entry.get("args").and_then(Value::as_array);
+            let own: Vec<&str> = own
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            // Values that a variable stands for here are written out there, or the other way round.
+            let is_alike = |(own, other): (&&str, &String)| {
+                *own == other.as_str() || own.contains("${") || other.contains(STAND_IN)
+            };
+            text("command") == Some(command.as_str())
+                && own.len() == args.len()
+                && own.iter().zip(args).all(is_alike)
+        }
+        Transport::StreamableHttp { url, .. } | Transport::Sse { url, .. } => {
+            text("url") == Some(url.as_str())
+        }
+    }
 }
 
 /// An entry of this name is somebody else's. `leads`: what it does.
@@ -171,9 +225,9 @@ fn entry(args: &ConnectArgs, variables: &[Variable]) -> anyhow::Result<Value> {
     Ok(args.client.stdio_entry(&program, &words, variables))
 }
 
-/// The variables that the files name and need; `None` where the files have faults, which are reported. One that is
+/// The variables that the files name and need, and their backends; `None` where the files have faults, which are reported. One that is
 /// not set is no fault: the client may set it.
-fn variables(args: &ConnectArgs) -> anyhow::Result<Option<Vec<Variable>>> {
+fn variables(args: &ConnectArgs) -> anyhow::Result<Option<(Vec<Variable>, Vec<Backend>)>> {
     let now = |name: &str| std::env::var(name).ok();
     let loaded = wire::load(&args.paths)?;
     let is_unset = |name: &str| {
@@ -194,7 +248,9 @@ fn variables(args: &ConnectArgs) -> anyhow::Result<Option<Vec<Variable>>> {
     });
     // One that is not set and has a text to use instead needs nothing.
     let needed = named.filter(|own| own.value.is_some() || is_unset(&own.name));
-    Ok(Some(needed.collect()))
+    let servers = as_if.settings.servers.into_iter();
+    let backends = servers.flat_map(|server| server.backends);
+    Ok(Some((needed.collect(), backends.collect())))
 }
 
 /// A client starts its servers in a folder of its own, so paths must stand on their own.

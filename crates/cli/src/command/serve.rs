@@ -55,7 +55,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let loaded = load()?;
     let stamp = loaded.stamp.clone();
     let origins = Origins::of(&loaded);
-    let Some(mut settings) = loaded.to_serve() else {
+    let Some(mut settings) = loaded.into_served() else {
         return Ok(Exit::Failed);
     };
     tell_of_compositions(&settings);

@@ -1,16 +1,22 @@
-//! `onecall tools`: what the backends offer, shown or saved for `check --tools`.
+//! `onecall tools`: what the backends offer, shown or saved for `check --tools`, and one tool in full.
+
+mod signature;
 
 use crate::args::ToolsArgs;
 use crate::exit::Exit;
 use crate::{print, waiting, wire};
 use anyhow::Context;
 use onecall_runtime::runtime::Runtime;
+use onecall_runtime::sources::is_url_without_scheme;
+use onecall_source::suggest;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long backends may take to connect and tell their tools.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(mut args: ToolsArgs) -> anyhow::Result<Exit> {
+    let name = take_name(&mut args.paths);
     args.paths = args.files.paths_or_here(args.paths, "onecall tools PATH")?;
     let url = args.paths.first().and_then(|path| path.to_str());
     let url = url.filter(|word| args.paths.len() == 1 && wire::is_url(word));
@@ -19,7 +25,7 @@ pub(crate) async fn run(mut args: ToolsArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Failed);
     };
     let mut server = wire::only_server(&mut settings)?;
-    if server.backends.is_empty() {
+    if server.backends.is_empty() && (name.is_none() || server.workflows.is_empty()) {
         return Ok(wire::nothing_there());
     }
     // What is saved stands under a name that files can have.
@@ -27,9 +33,69 @@ pub(crate) async fn run(mut args: ToolsArgs) -> anyhow::Result<Exit> {
         wire::name_by_url(&mut server, url);
     }
     let runtime = wire::start_to_look(server, &settings).await?;
-    let exit = show(&runtime, &args, url.is_some()).await;
+    let exit = match name {
+        Some(name) => {
+            let place = url.map_or_else(|| args.files.shown(&args.paths), str::to_owned);
+            Ok(show_one(&runtime, &name, &place).await)
+        }
+        None => show(&runtime, &args, url.is_some()).await,
+    };
     runtime.shutdown(Duration::ZERO).await;
     exit
+}
+
+/// The last word, if it is the name of a tool and not a path or a URL.
+fn take_name(words: &mut Vec<PathBuf>) -> Option<String> {
+    let last = words.last()?;
+    let word = last.to_str()?;
+    let is_path = last.exists()
+        || wire::is_url(word)
+        || is_url_without_scheme(last)
+        || word.contains(std::path::is_separator)
+        || ["yaml", "yml", "json"]
+            .iter()
+            .any(|own| last.extension().is_some_and(|it| it == *own));
+    if is_path {
+        return None;
+    }
+    let word = word.to_owned();
+    words.pop();
+    Some(word)
+}
+
+/// One tool or workflow in full: as clients see it, or as steps name it (`backend.tool`).
+async fn show_one(runtime: &Runtime, name: &str, place: &str) -> Exit {
+    waiting::for_tools(runtime, PATIENCE).await;
+    let published = runtime.published_now();
+    let catalog = runtime.catalog();
+    let of_catalog = || {
+        let mut tools = catalog.tools.iter();
+        tools.find(|own| format!("{}.{}", own.backend, own.original) == name)
+    };
+    let definition = match published.find(name) {
+        Some(found) => Some((found.name.clone(), &found.definition)),
+        None => of_catalog().map(|own| {
+            let listed = own.name.as_ref().map(|name| name.as_str().to_owned());
+            (listed.unwrap_or_else(|| name.to_owned()), &own.tool)
+        }),
+    };
+    if let Some((name, tool)) = definition {
+        for line in signature::lines(&name, tool, place) {
+            print::out(line);
+        }
+        return Exit::Ok;
+    }
+    if let Some(reason) = published.withheld_reason(name) {
+        print::err(format!("error: `{name}` is withheld: {reason}"));
+        return Exit::Failed;
+    }
+    print::err(format!("error: no tool is named `{name}`"));
+    let names = published.tools.iter().map(|tool| tool.name.as_str());
+    if let Some(near) = suggest(name, names) {
+        print::err(format!("  = help: a tool named `{near}` exists"));
+    }
+    print::err(format!("  = help: all tools: onecall tools {place}").trim_end());
+    Exit::NothingSelected
 }
 
 /// `is_elsewhere`: the tools are those of one server, which need not be told apart.

@@ -225,3 +225,37 @@ steps:
     let logged = lines.iter().any(|line| line.contains("a backend is up"));
     assert!(logged, "{lines:#?}");
 }
+
+#[test]
+fn items_that_failed_are_counted_and_named() {
+    let home = tempfile::tempdir().unwrap();
+    let tool = "  - name: some
+    description: Goes on after a failure
+    steps:
+      - id: weather
+        type: forEach
+        collection: '[1, 2, 3]'
+        onError: { action: continue }
+        step:
+          tool: demo_fail
+          arguments: { message: no weather }
+          condition: \"{{ eq .forEach.index 1 }}\"
+          onError: { action: continue }
+";
+    let file = composite(home.path(), tool);
+    let words = ["call", &file, "some"];
+    let lines = run(home.path(), &words);
+    assert!(lines.err.contains("  ✓ weather 2 of 3 "), "{lines:?}");
+    assert!(lines.err.contains(": weather[1] failed: "), "{lines:?}");
+    let written = at_a_terminal(home.path(), &words).exp_eof().unwrap();
+    let bytes: Vec<u8> = written
+        .chars()
+        .filter_map(|c| u8::try_from(c).ok())
+        .collect();
+    let screen = Screen::of(&String::from_utf8_lossy(&bytes)).join("\n");
+    assert!(screen.contains("2 of 3 "), "{screen}");
+    assert!(screen.contains("weather[1] failed: "), "{screen}");
+    let shown = run(home.path(), &["runs", "show", "last"]);
+    assert!(shown.out.contains("✓ weather 2 of 3"), "{shown:?}");
+    assert!(shown.out.contains("✗ [1]"), "{shown:?}");
+}

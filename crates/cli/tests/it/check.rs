@@ -361,7 +361,7 @@ fn a_definition_alone_is_held_against_the_tools() {
     let file = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPCompositeToolDefinition\nmetadata: {name: d}\n\
                 spec: {name: d, description: d, steps: [{id: a, tool: github.create_issue}, {id: b, tool: github.nothing}]}\n";
     let codes = codes_of(file, &["--tools", "TOOLS"]);
-    assert_eq!(codes, ["WF608", "WF303", "WF301"]);
+    assert_eq!(codes, ["WF303", "WF301", "WF608"]);
 }
 
 #[test]

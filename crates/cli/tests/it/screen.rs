@@ -1,4 +1,4 @@
-//! What a person sees in the end of what was written to a terminal: the lines of the screen, after all cursor moves.
+//! The lines that a person sees on a terminal in the end, after all cursor moves.
 
 /// Columns of a terminal that has no size of its own.
 const COLUMNS: usize = 80;

@@ -1,7 +1,7 @@
 //! Setting up: entering files in a client's configuration, the doctor, completions.
 
 use crate::support::{Ran, Running, onecall, program, root, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The binary in a folder that is home and project at once.
@@ -490,4 +490,69 @@ fn checking_says_what_was_not_looked_at() {
     std::fs::write(&file, "workflow: x\nsteps:\n  a: { tol: demo.echo }\n").unwrap();
     let slip = at(home.path(), &["check", file.to_str().unwrap()]);
     assert!(slip.err.contains("a key named `tool` exists"), "{slip:?}");
+}
+
+#[test]
+fn what_init_writes_is_published_under_names_that_every_host_takes() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = at(home.path(), &["init"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let text = std::fs::read_to_string(home.path().join("onecall.yaml")).unwrap();
+    assert!(text.contains("names: {prefix: workflow_}"), "{text}");
+    let checked = at(home.path(), &["check"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(!checked.out.contains("is refused by"), "{checked:?}");
+}
+
+#[test]
+fn connect_lists_the_servers_that_the_client_still_starts_itself() {
+    let home = tempfile::tempdir().unwrap();
+    let program = program();
+    let wrapped = json!({ "command": program, "args": ["demo"] });
+    let servers = json!({ "mcpServers": { "demo": wrapped, "time": { "command": "uvx", "args": ["time"] } } });
+    let file = home.path().join(".mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let text = format!("backends:\n  demo: {{command: \"{program}\", args: [demo]}}\n");
+    std::fs::write(home.path().join("onecall.yaml"), text).unwrap();
+    let ran = at(home.path(), &["connect", "claude-code"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in [
+        "the client still loads the tools of `demo` itself, so nothing is saved yet",
+        "delete these entries under `mcpServers` in `",
+        "  or: claude mcp remove demo\n",
+    ] {
+        assert!(ran.err.contains(part), "{part} is not in {ran:?}");
+    }
+    assert!(!ran.err.contains("time"), "{ran:?}");
+}
+
+#[test]
+fn one_tool_is_shown_with_its_parameters_and_a_call_that_works() {
+    let home = tempfile::tempdir().unwrap();
+    let hello = hello();
+    for (name, signature) in [
+        ("demo_add", "demo_add(a: "),
+        ("demo.add", "demo_add(a: "),
+        ("greet", "greet(who: string"),
+    ] {
+        let ran = at(home.path(), &["tools", &hello, name]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.out.starts_with(signature), "{ran:?}");
+        let example = ran.out.lines().last().unwrap();
+        let words = example.strip_prefix("example: onecall ").unwrap();
+        let words = shlex_words(words);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let called = at(home.path(), &[&words[..], &["--ephemeral"]].concat());
+        assert_eq!(called.code, Some(0), "{example}: {called:?}");
+    }
+    let near = at(home.path(), &["tools", &hello, "demo_ad"]);
+    assert!(
+        near.err.contains("a tool named `demo_add` exists"),
+        "{near:?}"
+    );
+}
+
+/// Words of a command line without quotes.
+fn shlex_words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }

@@ -400,9 +400,10 @@ fn a_definition_of_another_namespace_is_told_as_one() {
 
 #[test]
 fn a_server_without_backends_names_every_flag_it_needs() {
-    let steps: String = (0..8)
+    let steps: Vec<String> = (0..8)
         .map(|at| format!("  - {{id: s{at}, tool: b{at}.get}}\n"))
         .collect();
+    let steps = steps.concat();
     let server = "apiVersion: toolhive.stacklok.dev/v1beta1\nkind: VirtualMCPServer\nmetadata: {name: v, namespace: prod}\nspec: {groupRef: {name: g}, compositeToolRefs: [{name: deploy-app}]}\n";
     let report = load(&[("server.yaml", server), ("def.yaml", &definition(&steps))]).report();
     for at in 0..8 {

@@ -166,15 +166,7 @@ impl Context<'_> {
             inputs_place: written.inputs.map(|node| node.place.clone()),
             ..Rules::default()
         };
-        let states_none = written.steps.iter().filter(|step| {
-            let policy = step.policy.and_then(|policy| policy.get("timeout"));
-            policy.is_none()
-        });
-        for id in states_none.filter_map(|step| step.id) {
-            let name = StepName::from(id.as_str());
-            builder.rules.timeouts_by_default.insert(name.clone());
-            builder.rules.item_timeouts_by_default.insert(name);
-        }
+        note_default_timeouts(written, &mut builder.rules);
         if let Some(node) = written.inputs {
             schema_places::defaults(node, "", &mut builder.rules.default_places);
         }
@@ -188,6 +180,19 @@ impl Context<'_> {
         let built = builder.finish(diagnostics);
         let built = built.only_if(diagnostics.error_count() == before);
         (built, variables)
+    }
+}
+
+/// The nodes whose file sets no timeout.
+fn note_default_timeouts(written: &syntax::Composition<'_>, rules: &mut Rules) {
+    let states_none = written.steps.iter().filter(|step| {
+        let timeout = step.policy.and_then(|policy| policy.get("timeout"));
+        timeout.is_none()
+    });
+    for id in states_none.filter_map(|step| step.id) {
+        let name = StepName::from(id.as_str());
+        rules.timeouts_by_default.insert(name.clone());
+        rules.item_timeouts_by_default.insert(name);
     }
 }
 

@@ -127,6 +127,9 @@ impl Found {
             }
         }
         text.push_str("\n# Files and folders with workflows.\nworkflows: [workflows]\n");
+        text.push_str(
+            "\n# Some hosts refuse the default prefix, `workflow:`.\nnames: {prefix: workflow_}\n",
+        );
         (text, needs)
     }
 }

@@ -121,7 +121,7 @@ impl<'a> Row<'a> {
 
     fn name(&self) -> String {
         match &self.what {
-            Node::Step(step) => format!("{} {}", sign(step.status), step.name),
+            Node::Step(step) => format!("{} {}{}", sign(step.status), step.name, succeeded(step)),
             Node::Item(index, _, item) => format!("{} [{index}]", sign(item.status)),
             Node::More(left) => format!("… {}", print::counted(*left, "more item")),
         }
@@ -140,14 +140,19 @@ impl<'a> Row<'a> {
             Node::Step(step) => {
                 let bar = scale.bar(step.started, step.ended);
                 let columns = columns(step.status, step.attempts.len(), step.spent, &bar);
-                (columns, details(step, scale.from))
+                let below = details(step, scale.from).into_iter();
+                (columns, below.chain(hidden_failures(step)).collect())
             }
             Node::Item(index, step, item) => {
                 let own = |item: Option<u32>| item.is_some_and(|own| own as usize == *index);
                 let attempts = step.attempts.iter().filter(|attempt| own(attempt.item));
                 let bar = scale.bar(item.started, item.ended);
                 let columns = columns(item.status, attempts.count(), item.spent, &bar);
-                (columns, item.reason.iter().cloned().collect())
+                let failure = item.failure.as_ref();
+                let failure =
+                    failure.map(|own| format!("failure   {} ({})", own.message, own.code));
+                let below = failure.into_iter().chain(item.reason.clone());
+                (columns, below.collect())
             }
         };
         let first = format!("{}{name:<room$}  {columns}", self.branch);
@@ -158,6 +163,30 @@ impl<'a> Row<'a> {
             .chain(below)
             .collect()
     }
+}
+
+fn failed(step: &StepHistory) -> impl Iterator<Item = usize> {
+    let items = step.items.iter().enumerate();
+    let failed = items.filter(|(_, item)| item.status == Status::Failed);
+    failed.map(|(index, _)| index)
+}
+
+/// ` 2 of 3`, if some items of a loop failed.
+fn succeeded(step: &StepHistory) -> String {
+    match failed(step).count() {
+        0 => String::new(),
+        count => format!(" {} of {}", step.items.len() - count, step.items.len()),
+    }
+}
+
+/// The failed items that have no line of their own.
+fn hidden_failures(step: &StepHistory) -> Option<String> {
+    let hidden: Vec<String> = failed(step)
+        .filter(|index| *index >= TREE_ITEMS_MAX)
+        .take(TREE_ITEMS_MAX)
+        .map(|index| format!("[{index}]"))
+        .collect();
+    (!hidden.is_empty()).then(|| format!("failed    {}", hidden.join(" ")))
 }
 
 fn columns(status: Status, attempts: usize, spent: Spent, bar: &str) -> String {

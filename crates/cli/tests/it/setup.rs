@@ -533,7 +533,7 @@ fn one_tool_is_shown_with_its_parameters_and_a_call_that_works() {
     for (name, signature) in [
         ("demo_add", "demo_add(a: "),
         ("demo.add", "demo_add(a: "),
-        ("greet", "greet(who: string"),
+        ("greet", "greet(who?: string = \"world\")"),
     ] {
         let ran = at(home.path(), &["tools", &hello, name]);
         assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -32,7 +32,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub(crate) use self::body::{finish, read_limited};
 pub(crate) use self::endpoint::{Endpoint, EndpointFault};
 pub(crate) use self::events::{EventBody, StreamFault};
-pub use self::fetch::{FetchError, fetch_json, is_safe_url};
+pub use self::fetch::{FetchError, Posted, fetch_json, is_safe_url, post_json};
 pub(crate) use self::open::{Opened, open};
 pub(crate) use self::pool::Streaming;
 pub(crate) use self::refusal::refused;

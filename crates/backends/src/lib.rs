@@ -45,7 +45,7 @@ pub use catalog::{
     merge, merge_offers,
 };
 pub use error::{CallError, ConnectError, StartError};
-pub use http::{FetchError, fetch_json, is_safe_url};
+pub use http::{FetchError, Posted, fetch_json, is_safe_url, post_json};
 pub use lists::ListKind;
 pub use news::Changes;
 pub use onecall_workflow::name::BackendName;

@@ -37,8 +37,12 @@ pub(crate) fn substitute(
         // As Cursor and VS Code write it.
         let name = name.strip_prefix("env:").unwrap_or(name);
         match (environment(name), default) {
-            (Some(value), _) => out.push_str(&value),
-            (None, Some(default)) => out.push_str(default),
+            // As in a shell, the default replaces an empty value too.
+            (value, Some(default)) => match value.filter(|value| !value.is_empty()) {
+                Some(value) => out.push_str(&value),
+                None => out.push_str(default),
+            },
+            (Some(value), None) => out.push_str(&value),
             (None, None) => {
                 diagnostics.push(not_set(text, name, start..end));
                 out.push_str(&text[start..end]);

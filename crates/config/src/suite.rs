@@ -2,9 +2,9 @@
 
 use crate::backend::{Reader, warn_of_rest};
 use crate::limits::NOTICE_PLACES_MAX;
-use crate::settings::Backend;
-use crate::substitute::Environment;
-use onecall_dialects::mcptest::{self, Composition};
+use crate::settings::{Backend, Transport};
+use crate::substitute::{Environment, substitute};
+use onecall_dialects::mcptest::{self, Cassette, Composition};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ fn nodes(text: &str) -> String {
 
 fn read_in_our_words(root: &Node, context: Context<'_>, diagnostics: &mut Diagnostics) -> Suite {
     let environment = context.reader.environment;
-    let backends = servers(root, context.reader, diagnostics);
+    let (backends, cassettes) = servers(root, context.reader, diagnostics);
     let readable = |name: &str| {
         context
             .readable
@@ -82,16 +82,24 @@ fn read_in_our_words(root: &Node, context: Context<'_>, diagnostics: &mut Diagno
         environment: &readable,
         compat: context.compat,
     };
+    let mut compositions = mcptest::read(root, &options, diagnostics);
+    for composition in &mut compositions {
+        composition.tests.cassettes.clone_from(&cassettes);
+    }
     Suite {
         backends,
-        compositions: mcptest::read(root, &options, diagnostics),
+        compositions,
     }
 }
 
-/// The servers of a suite, with its variables and those of the environment filled in.
-fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> Vec<Backend> {
+/// The servers of a suite and their tapes, with its variables and those of the environment filled in.
+fn servers(
+    root: &Node,
+    reader: &Reader<'_>,
+    diagnostics: &mut Diagnostics,
+) -> (Vec<Backend>, BTreeMap<String, Cassette>) {
     let Some(entries) = root.get("servers").and_then(Node::as_mapping) else {
-        return Vec::new();
+        return (Vec::new(), BTreeMap::new());
     };
     let variables = mcptest::variables(root, reader.environment);
     let unset = RefCell::new(BTreeSet::new());
@@ -110,6 +118,7 @@ fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> V
     };
     let mut backends = Vec::new();
     let mut short = Vec::new();
+    let mut cassettes = BTreeMap::new();
     for entry in entries {
         if entry.value.get("command").is_some() && entry.value.get("inherit_env").is_none() {
             short.push(&entry.key);
@@ -118,15 +127,56 @@ fn servers(root: &Node, reader: &Reader<'_>, diagnostics: &mut Diagnostics) -> V
             backends.push(Backend::unreadable(&entry.key));
             continue;
         };
-        backends.push(reader.backend(&entry.key, &mut fields, "transport", diagnostics));
+        let cassette = fields.optional_string("cassette", diagnostics);
+        if let Some(path) = cassette {
+            let place = path.place().clone();
+            let path = substitute(path, reader.environment, diagnostics);
+            cassettes.insert(entry.key.to_string(), Cassette { path, place });
+        }
+        // A server with nothing but a tape is never connected.
+        if cassette.is_none() || fields.has("command") || fields.has("url") {
+            let mut backend = reader.backend(&entry.key, &mut fields, "transport", diagnostics);
+            if let Transport::Stdio { command, .. } = &mut backend.transport
+                && let Some(word) = program_word(&entry.value)
+            {
+                *command = substitute(word, reader.environment, diagnostics);
+            }
+            backends.push(backend);
+        }
         warn_of_rest(&mut fields, "servers.*.", diagnostics);
-        let names = unset.take();
+        let mut names = unset.take();
+        let without_default = without_default(&entry.value);
+        names.retain(|name| without_default.contains(name));
         if !names.is_empty() {
             diagnostics.push(not_set(&entry.key, &names));
         }
     }
     diagnostics.extend(short_environment(&short));
-    backends
+    (backends, cassettes)
+}
+
+/// The word of a command that names its program.
+fn program_word(server: &Node) -> Option<&Text> {
+    let command = server.get("command")?;
+    let words = command.as_sequence().unwrap_or_default();
+    command.as_text().or_else(|| words.first()?.as_text())
+}
+
+/// The variables that the texts of a server read without a default.
+fn without_default(node: &Node) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        open.extend(node.as_sequence().unwrap_or_default());
+        let entries = node.as_mapping().unwrap_or_default();
+        open.extend(entries.iter().map(|entry| &entry.value));
+        let text = node.as_text().map_or("", |text| text.as_str());
+        let reads = text.split("${").skip(1);
+        let reads = reads.filter_map(|rest| Some(rest.split_once('}')?.0));
+        let strict = reads.filter(|read| !read.contains(":-"));
+        found.extend(strict.map(|read| read.strip_prefix("env:").unwrap_or(read).to_owned()));
+    }
+    found
 }
 
 /// mcptest starts servers with all of its variables, so a server that reads one of them works there and not here.

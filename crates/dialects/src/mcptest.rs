@@ -65,8 +65,33 @@ pub struct Tests {
     pub expect: Option<Node>,
     pub cases: Option<Node>,
     pub eval: Option<Node>,
+    /// Nodes whose results are kept, by id.
+    pub freeze: BTreeMap<String, Freeze>,
+    /// The tapes of servers: `servers.NAME.cassette`, by name.
+    pub cassettes: BTreeMap<String, Cassette>,
+    /// The model providers of the suite.
+    pub providers: Option<Node>,
+    /// How the suite judges where `eval` does not say.
+    pub judge: Option<Node>,
     /// What its nodes read as `${var.…}`.
     pub variables: Vec<TestVariable>,
+}
+
+/// The tape of a server, as the suite names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cassette {
+    /// Relative to the suite.
+    pub path: String,
+    pub place: Place,
+}
+
+/// What happens to the results of a frozen node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freeze {
+    /// A recorded result is used; a missing one is recorded.
+    Record,
+    /// Only recorded results are used.
+    Golden,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

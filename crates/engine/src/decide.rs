@@ -302,6 +302,7 @@ impl Decider<'_> {
             item: slot.item.map(|item| (slot.step, item)),
             run_status: RUNNING,
             bounds: self.evaluator.limits().expression,
+            reader: Some(slot.step),
         }
     }
 

@@ -1,7 +1,8 @@
 //! What expressions see of a run's state: the engine's side of `workflow::scope::Scope`.
 
+use crate::event::Status;
 use crate::identity::Timestamp;
-use crate::state::State;
+use crate::state::{State, StepState};
 use onecall_workflow::limits::Bounds;
 use onecall_workflow::scope::{ItemView, RunView, Scope, StepView};
 use onecall_workflow::step::Action;
@@ -17,6 +18,24 @@ pub struct View<'a> {
     /// The status of the run, as expressions see it.
     pub run_status: &'static str,
     pub bounds: Bounds,
+    /// The step whose expression is evaluated: what it needs may be given a default.
+    pub reader: Option<u32>,
+}
+
+impl View<'_> {
+    /// What the reading step sees in place of an optional need that was skipped or failed.
+    fn default_of_need(&self, name: &str, step: &StepState) -> Option<&Value> {
+        let is_absent = matches!(
+            step.status.0,
+            Status::Skipped | Status::Failed | Status::Cancelled
+        );
+        if !is_absent || step.defaulted {
+            return None;
+        }
+        let reader = self.state.plan.step(self.reader? as usize);
+        let need = reader.needs.iter().find(|need| need.step == name)?;
+        need.default.as_ref()
+    }
 }
 
 /// The status of a run whose steps have not all ended.
@@ -29,10 +48,12 @@ impl Scope for View<'_> {
 
     fn step(&self, name: &str) -> Option<StepView<'_>> {
         let step = self.state.step(self.state.step_index(name)?);
+        let default = self.default_of_need(name, step);
+        let result = step.work.result.as_deref();
         Some(StepView {
             status: step.status.0.as_str(),
-            output: step.output.get(),
-            result: step.work.result.as_deref(),
+            output: default.or_else(|| step.output.get()),
+            result: result.filter(|_| default.is_none()),
             error: step
                 .failure
                 .as_ref()
@@ -51,8 +72,7 @@ impl Scope for View<'_> {
     }
 
     fn run(&self) -> RunView<'_> {
-        let completed =
-            |step: &&crate::state::StepState| step.status.0 == crate::event::Status::Completed;
+        let completed = |step: &&StepState| step.status.0 == Status::Completed;
         let step_count = self.state.steps.iter().filter(completed).count();
         RunView {
             id: self.state.run.as_str(),

@@ -220,6 +220,7 @@ impl Telling<'_> {
             item: None,
             run_status: RUNNING,
             bounds: self.bounds,
+            reader: Some(index),
         };
         let mut looking = Looking::new(view, self.asking);
         let when = match &step.when {

@@ -1,14 +1,20 @@
 //! A run as suites and reports tell it: each node with its status word, inputs, output and time.
 //! Read from the state that its events fold into; `docs/suites.md` describes the JSON.
 
-use onecall_engine::event::{End, Status};
+use crate::sensitive::Masker;
+use onecall_engine::event::{End, Event, Status};
+use onecall_engine::evolve::evolve;
 use onecall_engine::failure::Code;
 use onecall_engine::journal::StoredRun;
 use onecall_engine::state::{ItemState, State, StepState};
 use onecall_engine::usage::{Spent, Usage};
+use onecall_workflow::name::StepName;
 use onecall_workflow::stored::ReadPlanError;
+use onecall_workflow::workflow::Workflow;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
@@ -85,6 +91,19 @@ pub fn of_stored(stored: &StoredRun) -> Result<Trace, ReadPlanError> {
     Ok(of(&crate::tend::fold(&stored.summary.id, stored)?))
 }
 
+/// The trace of a run that was just driven: values that must not be shown are covered in its events first.
+pub fn of_driven(state: &State, mut events: Vec<Event>) -> Trace {
+    let Some(mut masker) = Masker::of_state(state) else {
+        return of(state);
+    };
+    let mut covered = State::new(state.run.clone(), Arc::clone(&state.plan));
+    for event in &mut events {
+        masker.cover_event(event);
+        evolve(&mut covered, event);
+    }
+    of(&covered)
+}
+
 /// The trace of a run.
 pub fn of(state: &State) -> Trace {
     let names: Vec<&str> = state
@@ -98,16 +117,23 @@ pub fn of(state: &State) -> Trace {
         let node = serde_json::to_value(node(name, step)).unwrap_or_default();
         (name.to_owned(), node)
     });
+    // Steps that began at the same moment are in the order of their needs.
+    let depths = depths(&state.plan.workflow);
     let mut begun: Vec<_> = steps()
-        .filter_map(|(name, step)| Some((step.started?, name)))
+        .zip(depths)
+        .filter(|((_, step), _)| Word::from(step.status.0) != Word::Skipped)
+        .filter_map(|((name, step), depth)| Some((step.started?, depth, name)))
         .collect();
-    begun.sort_by_key(|(at, _)| *at);
+    begun.sort_by_key(|(at, depth, _)| (*at, *depth));
     let failed = steps().any(|(_, step)| Word::from(step.status.0) == Word::Err);
     let is_completed = matches!(state.end, Some(End::Completed { .. }));
     Trace {
         name: state.plan.workflow.name.as_str().to_owned(),
         ran: is_completed && !failed,
-        order: begun.into_iter().map(|(_, name)| name.to_owned()).collect(),
+        order: begun
+            .into_iter()
+            .map(|(_, _, name)| name.to_owned())
+            .collect(),
         nodes: nodes.collect(),
         output: output(state),
         cost_total: state.spent.cost.as_usd(),
@@ -117,8 +143,38 @@ pub fn of(state: &State) -> Trace {
     }
 }
 
+/// The length of the longest path of needs that leads to each step.
+fn depths(workflow: &Workflow) -> Vec<usize> {
+    let index: BTreeMap<&str, usize> = workflow
+        .step_names()
+        .map(StepName::as_str)
+        .zip(0..)
+        .collect();
+    let mut depths = vec![0; workflow.steps.len()];
+    // A path is never longer than there are steps; most graphs settle after a few rounds.
+    for _ in 0..workflow.steps.len() {
+        let mut is_settled = true;
+        for (at, step) in workflow.steps.iter().enumerate() {
+            let needs = step.needs.iter();
+            let parents = needs.filter_map(|need| index.get(need.step.as_str()));
+            let depth = parents.map(|parent| depths[*parent] + 1).max();
+            if let Some(depth) = depth
+                && depth > depths[at]
+            {
+                depths[at] = depth;
+                is_settled = false;
+            }
+        }
+        if is_settled {
+            break;
+        }
+    }
+    depths
+}
+
 fn node<'a>(name: &'a str, step: &'a StepState) -> Node<'a> {
-    let times = step.started.zip(step.ended);
+    let was_begun = Word::from(step.status.0) != Word::Skipped;
+    let times = step.started.zip(step.ended).filter(|_| was_begun);
     let duration = times.map(|(started, ended)| ended.since(started).as_millis());
     let failure = step
         .failure
@@ -193,6 +249,18 @@ fn failure(state: &State) -> Option<String> {
 }
 
 fn budget_tripped(state: &State) -> Option<&'static str> {
+    // A step fails with these codes only if one of its calls was over its own caps.
+    let of_call = state.steps.iter().find_map(|step| {
+        let failure = step.failure.as_ref()?;
+        match failure.code {
+            Code::BudgetCost => Some("max_cost_per_call_usd"),
+            Code::BudgetTokens => Some("max_tokens_per_call"),
+            _ => None,
+        }
+    });
+    if of_call.is_some() {
+        return of_call;
+    }
     let (End::Failed { failure, .. } | End::TimedOut { failure, .. }) = state.end.as_ref()? else {
         return None;
     };

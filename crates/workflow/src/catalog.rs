@@ -5,7 +5,7 @@ use crate::name::{BackendName, ToolName};
 use onecall_mcp::{Hints, Tool};
 use onecall_source::suggest;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -135,6 +135,29 @@ impl Catalog {
             .filter(|(backend, _)| is_named(backend));
         let longest = named.max_by_key(|(backend, _)| backend.as_str().len());
         longest.map(|(backend, knowledge)| (backend, *knowledge))
+    }
+
+    /// Adds a tool that accepts any arguments where the reference leads to none, so that a workflow can be bound while
+    /// a backend is down or replaced. Calls of it reach the backend that the reference names, if it is there.
+    pub fn assume(&mut self, reference: &str) {
+        if let Resolution::Found(_) = self.resolve(reference) {
+            return;
+        }
+        let (backend, original) = match self.named(reference) {
+            Some((backend, _)) => (backend.as_str(), &reference[backend.as_str().len() + 1..]),
+            None => reference.split_once('.').unwrap_or(("", reference)),
+        };
+        let definition = json!({ "name": original, "inputSchema": { "type": "object" } });
+        let Ok(tool) = Tool::from_value(definition) else {
+            return;
+        };
+        self.tools.push(CatalogTool {
+            name: Some(ToolName::from(reference)),
+            backend: BackendName::from(backend),
+            original: original.to_owned(),
+            listed: false,
+            tool,
+        });
     }
 
     /// The backends that have not told their tools and may have this one: the one it names, or all whose tools can have

@@ -20,6 +20,7 @@ impl Call {
             reading: Reading::ContentMap,
             idempotent: false,
             transform: None,
+            budget: None,
             tool_place: nowhere(),
             argument_places: BTreeMap::new(),
         }
@@ -48,6 +49,7 @@ impl Need {
             step: step.into(),
             origin: NeedOrigin::Declared,
             optional: false,
+            default: None,
             place: nowhere(),
         }
     }

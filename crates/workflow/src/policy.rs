@@ -105,6 +105,13 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
+/// Caps of one call. A call whose result reports more fails its step; the run goes on as after any failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallBudget {
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+}
+
 /// What happens when a step fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnError {

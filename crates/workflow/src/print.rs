@@ -141,8 +141,12 @@ fn print_step(page: &mut Page, step: &Step) {
     page.optional("title", step.title.as_deref());
     page.optional("description", step.description.as_deref());
     let needs = step.needs.iter().map(|need| {
-        let optional = if need.optional { " (optional)" } else { "" };
-        format!("{}{optional}", need.step)
+        let step = &need.step;
+        match &need.default {
+            Some(default) => format!("{step} (optional, default {})", json(default)),
+            None if need.optional => format!("{step} (optional)"),
+            None => step.to_string(),
+        }
     });
     let mut needs: Vec<String> = needs.collect();
     needs.sort_unstable();
@@ -194,6 +198,9 @@ fn call(page: &mut Page, call: &Call) {
     }
     if let Some(transform) = &call.transform {
         page.line(format_args!("transform {}", jq(transform)));
+    }
+    if let Some(budget) = &call.budget {
+        page.line(format_args!("budget of a call {}", json(budget)));
     }
     page.inside(|page| {
         for line in values(&call.arguments) {

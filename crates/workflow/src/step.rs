@@ -46,6 +46,13 @@ pub struct Need {
     /// The step runs whatever became of the other one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// What the step reads as the output of the other one if that was skipped or failed.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub default: Option<Value>,
     #[serde(skip, default = "nowhere")]
     pub place: Place,
 }
@@ -94,6 +101,9 @@ pub struct Call {
     /// Reshapes what was read from the result before anything else sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transform: Option<JqProgram>,
+    /// What one call may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<policy::CallBudget>,
     #[serde(skip, default = "nowhere")]
     pub tool_place: Place,
     /// Where each argument was written, by its path (`a.b[0]`).
@@ -176,6 +186,7 @@ impl Call {
             reading: Reading::Payload,
             idempotent: false,
             transform: None,
+            budget: None,
             tool_place: nowhere(),
             argument_places: BTreeMap::new(),
         }

@@ -1,7 +1,7 @@
 //! Keys of a suite with compositions.
 
-use super::Shape::{Any, Flag, Many, Mapping, Named, One, Pairs, Text, Texts, Whole};
-use super::{Part, acts, needed, noted, plain, warned};
+use super::Shape::{Any, Choice, Flag, Many, Mapping, Named, One, Pairs, Text, Texts, Whole};
+use super::{Part, acts, needed, noted, plain};
 
 pub(super) const PARTS: &[Part] = &[
     Part {
@@ -12,6 +12,8 @@ pub(super) const PARTS: &[Part] = &[
             acts("servers", Named("server of a suite")),
             acts("variables", Named("variable")),
             acts("publish", Flag),
+            acts("providers", Named("provider")),
+            acts("judge", One("judge")),
             noted("tools"),
             noted("agents"),
             noted("hooks"),
@@ -28,9 +30,28 @@ pub(super) const PARTS: &[Part] = &[
             acts("inherit_env", Texts),
             acts("url", Text),
             acts("headers", Pairs),
+            acts("cassette", Text),
         ],
         is_open: true,
     },
+    plain(
+        "provider",
+        &[
+            needed("type", Choice(&["openai", "anthropic"])),
+            acts("base_url", Text),
+            acts("api_key_env", Text),
+        ],
+    ),
+    plain(
+        "judge",
+        &[
+            acts("provider", Text),
+            acts("model", Text),
+            acts("samples", Whole(1, 25)),
+            acts("jury", Any),
+            acts("cache", Any),
+        ],
+    ),
     plain(
         "variable",
         &[
@@ -53,7 +74,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("expect", Many("assertion")),
             acts("cases", Many("case")),
             acts("tags", Texts),
-            noted("eval"),
+            acts("eval", Mapping),
         ],
     ),
     plain(
@@ -82,7 +103,7 @@ pub(super) const PARTS: &[Part] = &[
         &[
             needed("id", Text),
             needed("tool", Text),
-            acts("needs", Texts),
+            acts("needs", Many("need")),
             acts("server", Text),
             acts("args", Any),
             acts("transform", One("transform")),
@@ -92,8 +113,17 @@ pub(super) const PARTS: &[Part] = &[
             acts("max_iterations", Whole(1, 100_000)),
             acts("mock", One("mock")),
             acts("policy", Mapping),
-            warned("max_cost_per_call_usd"),
-            warned("max_tokens_per_call"),
+            acts("max_cost_per_call_usd", Any),
+            acts("max_tokens_per_call", Whole(0, i64::MAX)),
+            acts("freeze", Choice(&["record", "golden"])),
+        ],
+    ),
+    plain(
+        "need",
+        &[
+            needed("id", Text),
+            acts("optional", Flag),
+            acts("default", Any),
         ],
     ),
     plain("transform", &[needed("jq", Text)]),

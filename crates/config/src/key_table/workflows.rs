@@ -62,7 +62,7 @@ pub(super) const PARTS: &[Part] = &[
         name: "step of a workflow file",
         includes: &["any step of a workflow file"],
         keys: &[
-            acts("needs", Texts),
+            acts("needs", Any),
             acts("ask", Any),
             acts("answer", Mapping),
             acts("answer_schema", Mapping),
@@ -101,9 +101,14 @@ pub(super) const PARTS: &[Part] = &[
             acts("read", Choice(&["payload", "content_map"])),
             acts("idempotent", Flag),
             acts("transform", Text),
+            acts("call_budget", One("budget of a call")),
             acts("retry", Any),
             acts("on_error", Choice(&["abort", "continue"])),
         ],
+    ),
+    plain(
+        "budget of a call",
+        &[acts("cost_usd", Any), acts("tokens", Whole(0, i64::MAX))],
     ),
     plain(
         "retry of a workflow file",

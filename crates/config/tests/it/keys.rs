@@ -24,7 +24,10 @@ fn seen(outcome: &Outcome, file: &str) -> String {
         text.push_str(&onecall_workflow::print::print(workflow));
     }
     for tests in &settings.tests {
-        let parts = [&tests.expect, &tests.cases, &tests.tags];
+        let parts = [&tests.expect, &tests.cases, &tests.tags, &tests.eval];
+        let suite = [&tests.providers, &tests.judge];
+        let suite = suite.map(|part| part.as_ref().map(onecall_source::Node::to_json));
+        let _ = write!(text, "{suite:?}{:?}{:?}", tests.freeze, tests.cassettes);
         let parts = parts.map(|part| part.as_ref().map(onecall_source::Node::to_json));
         let _ = write!(text, "{parts:?}");
     }
@@ -157,6 +160,7 @@ fn file(of: &str, key: &str, own: &str) -> String {
         | "body of a loop"
         | "any step of a workflow file"
         | "retry of a workflow file"
+        | "budget of a call"
         | "expression of a workflow file"
         | "output of a workflow file" => own.to_owned(),
         "ToolHive configuration"

@@ -27,12 +27,10 @@ pub(super) fn lint(suite: &Suite<'_>, diagnostics: &mut Diagnostics) {
 fn matcher(node: &Node, diagnostics: &mut Diagnostics) {
     for entry in node.as_mapping().unwrap_or_default() {
         match entry.key.as_str() {
-            "contains" if is_empty(&entry.value) => {
-                diagnostics.push(always_holds(
-                    "contains",
-                    "everything contains it",
-                    &entry.value,
-                ));
+            key @ ("contains" | "contains-all" | "icontains" | "subset" | "starts-with")
+                if is_empty(&entry.value) =>
+            {
+                diagnostics.push(always_holds(key, "everything contains it", &entry.value));
             }
             "regex" if matches_nothing(&entry.value) => {
                 diagnostics.push(always_holds(

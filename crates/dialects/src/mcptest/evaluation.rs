@@ -14,7 +14,10 @@ const METRICS: [&str; 6] = [
 
 pub(super) fn check(node: &Node, diagnostics: &mut Diagnostics) {
     for entry in node.expect_mapping("eval", diagnostics).unwrap_or_default() {
-        if !METRICS.contains(&entry.key.as_str()) {
+        if entry.key == *"judge" {
+            // Who judges, not a metric. The test runner reads it.
+            entry.value.expect_mapping("judge", diagnostics);
+        } else if !METRICS.contains(&entry.key.as_str()) {
             diagnostics.push(unknown_metric(&entry.key, entry.key.place()));
         } else if entry.key == *"rubric" {
             rubric(&entry.value, diagnostics);

@@ -50,13 +50,17 @@ pub(super) fn suite(
         compositions.push(Composition {
             built,
             is_published,
-            tests: tests(written, variables),
+            tests: tests(suite, written, variables),
         });
     }
     compositions
 }
 
-fn tests(written: &syntax::Composition<'_>, variables: Vec<TestVariable>) -> Tests {
+fn tests(
+    suite: &Suite<'_>,
+    written: &syntax::Composition<'_>,
+    variables: Vec<TestVariable>,
+) -> Tests {
     let node = |entry: Option<&Entry>| entry.map(|entry| entry.value.clone());
     let name = written.name;
     Tests {
@@ -69,6 +73,15 @@ fn tests(written: &syntax::Composition<'_>, variables: Vec<TestVariable>) -> Tes
         expect: node(written.expect),
         cases: node(written.cases),
         eval: node(written.eval),
+        freeze: written
+            .steps
+            .iter()
+            .filter_map(|step| Some((step.id?.to_string(), step.freeze?)))
+            .collect(),
+        // Filled in by who reads the servers.
+        cassettes: BTreeMap::new(),
+        providers: suite.providers.cloned(),
+        judge: suite.judge.cloned(),
         variables,
     }
 }

@@ -72,12 +72,8 @@ pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
 
 /// The notice of a suite that has tests which `onecall test` does not run.
 pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
-    let of_compositions = suite
-        .compositions
-        .iter()
-        .flat_map(|composition| composition.eval.iter().map(|entry| &entry.key));
     let mut keys: Vec<&Text> = Vec::new();
-    for key in of_compositions.chain(suite.tests.iter().copied()) {
+    for key in suite.tests.iter().copied() {
         if !keys.iter().any(|known| **known == *key.as_str()) {
             keys.push(key);
         }
@@ -88,8 +84,7 @@ pub(super) fn not_run(suite: &Suite<'_>) -> Option<Diagnostic> {
     for key in keys.iter().take(NOTICE_PLACES_MAX) {
         notice = notice.label(key.place(), "not run");
     }
-    let notice = notice
-        .help("`onecall test` runs `expect`, `cases` and `golden`; metrics of `eval` are deferred");
+    let notice = notice.help("`onecall test` runs `compositions`");
     (!keys.is_empty()).then_some(notice)
 }
 
@@ -153,15 +148,15 @@ impl Points {
         {
             self.add(WIDTH, &width.place);
         }
-        if let Some(cap) = step.call_caps.first() {
-            self.add(CALL_CAPS, cap.key.place());
+        if let Some(place) = &step.call_caps_place {
+            self.add(CALL_CAPS, place);
         }
         let is_live = |id: &str| {
             let mut steps = composition.steps.iter();
             steps.any(|other| other.id.is_some_and(|own| *own == *id) && other.mock.is_none())
         };
-        if let Some(need) = step.needs.iter().find(|need| is_live(need.as_str())) {
-            self.add(LIVE_PARENT, need.place());
+        if let Some(need) = step.needs.iter().find(|need| is_live(need.id.as_str())) {
+            self.add(LIVE_PARENT, need.id.place());
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Suite<'n> {
     pub(super) compositions: Vec<Composition<'n>>,
     /// `publish: true` at the root holds for every composition that does not say.
     pub(super) publish: bool,
+    pub(super) providers: Option<&'n Node>,
+    pub(super) judge: Option<&'n Node>,
     /// Keys for tests that are no compositions.
     pub(super) tests: Vec<&'n Text>,
 }
@@ -81,7 +83,7 @@ pub(super) struct Budget<'n> {
 }
 
 /// Root keys of suites for tests that are no compositions.
-const TEST_KEYS: [&str; 26] = [
+const TEST_KEYS: [&str; 25] = [
     "agents",
     "baseline",
     "calibration",
@@ -92,7 +94,6 @@ const TEST_KEYS: [&str; 26] = [
     "evals",
     "hooks",
     "imports",
-    "judge",
     "mock_server",
     "model_compat",
     "performance",
@@ -120,6 +121,8 @@ impl<'n> Suite<'n> {
         let variables = fields.mapping("variables", diagnostics);
         let compositions = fields.sequence("compositions", diagnostics);
         let publish = fields.optional_bool("publish", diagnostics);
+        let providers = fields.optional("providers");
+        let judge = fields.optional("judge");
         let mut tests = Vec::new();
         for entry in fields.rest() {
             let key = entry.key.as_str();
@@ -140,6 +143,8 @@ impl<'n> Suite<'n> {
                 .filter_map(|node| Composition::read(node, diagnostics))
                 .collect(),
             publish: publish.is_some_and(|publish| publish.value),
+            providers,
+            judge,
             tests,
         })
     }
@@ -262,7 +267,14 @@ impl<'n> Budget<'n> {
 }
 
 fn unknown_root_key(entry: &Entry) -> Diagnostic {
-    let known = ["compositions", "servers", "variables", "publish"];
+    let known = [
+        "compositions",
+        "servers",
+        "variables",
+        "publish",
+        "providers",
+        "judge",
+    ];
     let key = &entry.key;
     let diagnostic = Diagnostic::warning(
         codes::UNKNOWN_KEY,

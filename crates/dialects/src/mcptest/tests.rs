@@ -278,16 +278,9 @@ fn caps_below_zero() {
     is(&budget("max_tokens: -1"), &["error WF025 -1"]);
     is(&budget("max_duration_ms: 0"), &["error WF025 0"]);
     let node = |keys: &str| format!("  nodes: [{{id: a, tool: t, {keys}}}]\n");
-    let inert = "warning WF605 max_cost_per_call_usd";
-    is(&node("max_cost_per_call_usd: 0.1"), &[inert]);
-    is(
-        &node("max_cost_per_call_usd: -0.1"),
-        &["error WF025 -0.1", inert],
-    );
-    is(
-        &node("max_tokens_per_call: many"),
-        &["error WF022 many", "warning WF605 max_tokens_per_call"],
-    );
+    is(&node("max_cost_per_call_usd: 0.1"), &[]);
+    is(&node("max_cost_per_call_usd: -0.1"), &["error WF025 -0.1"]);
+    is(&node("max_tokens_per_call: many"), &["error WF022 many"]);
 }
 
 #[test]
@@ -315,6 +308,23 @@ fn templates_that_are_sent_as_they_stand() {
 }
 
 #[test]
+fn optional_parents() {
+    let needs = |needs: &str| {
+        format!(
+            "  nodes: [{{id: a, tool: t}}, {{id: b, needs: [{needs}], tool: t, args: {{v: \"${{a}}\"}}}}]\n"
+        )
+    };
+    is(&needs("{id: a, optional: true, default: 1}"), &[]);
+    is(&needs("{id: a}"), &[]);
+    is(&needs("{id: a, default: 1}"), &["error WF033 1"]);
+    is(
+        &needs("{optional: true}"),
+        &["error WF021 optional", "error WF107 a"],
+    );
+    is(&needs("{id: a, else: 1}"), &["error WF020 else"]);
+}
+
+#[test]
 fn assertions_that_always_hold() {
     let expect = |matcher: &str| {
         format!(
@@ -326,6 +336,10 @@ fn assertions_that_always_hold() {
         is(&expect(&format!("{{contains: {empty}}}")), &[&expected]);
     }
     is(&expect("{contains: x}"), &[]);
+    is(&expect("{icontains: \"\"}"), &["warning WF510 \"\""]);
+    is(&expect("{starts-with: \"\"}"), &["warning WF510 \"\""]);
+    is(&expect("{subset: {}}"), &["warning WF510 {}"]);
+    is(&expect("{contains-all: []}"), &["warning WF510 []"]);
     is(&expect("{regex: \"a*\"}"), &["warning WF510 \"a*\""]);
     is(&expect("{regex: \"^a+$\"}"), &[]);
     is(&expect("{anyOf: [{contains: {}}]}"), &["warning WF510 {}"]);

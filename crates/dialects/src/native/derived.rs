@@ -64,6 +64,7 @@ pub(super) fn step(
             reading: Reading::Payload,
             idempotent: false,
             transform: None,
+            budget: None,
             tool_place: tool.place().clone(),
             argument_places,
         }),

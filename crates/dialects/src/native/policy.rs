@@ -8,8 +8,8 @@ use crate::words::{
 };
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Spanned, codes};
 use onecall_workflow::policy::{
-    AllFailed, AnyFailed, Budget, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run, RunTimeout,
-    SkippedNeed, Then, WhileAsking,
+    AllFailed, AnyFailed, Budget, CallBudget, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run,
+    RunTimeout, SkippedNeed, Then, WhileAsking,
 };
 use onecall_workflow::workflow::Annotations;
 use std::time::Duration;
@@ -83,6 +83,16 @@ fn budget(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Budget {
     };
     fields.finish(diagnostics);
     budget
+}
+
+pub(super) fn call_budget(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> CallBudget {
+    let cost = fields.optional_amount("cost_usd", diagnostics);
+    let tokens = fields.optional_integer("tokens", 0..=i64::MAX, diagnostics);
+    fields.finish(diagnostics);
+    CallBudget {
+        cost_usd: cost.map(|cost| cost.value),
+        tokens: tokens.and_then(|tokens| u64::try_from(tokens.value).ok()),
+    }
 }
 
 pub(super) fn annotations(mut fields: Fields<'_>, diagnostics: &mut Diagnostics) -> Annotations {

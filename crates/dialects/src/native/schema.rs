@@ -83,6 +83,8 @@ fn definitions() -> Value {
                 "time": { "$ref": "#/$defs/duration" },
             },
         },
+        "callBudget": call_budget(),
+        "need": need(),
         "retry": retry(),
         "retryLong": retry_long(),
         "step": step(),
@@ -100,6 +102,26 @@ fn definitions() -> Value {
                 "required": { "type": "boolean" },
             },
         },
+    })
+}
+
+fn call_budget() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "cost_usd": { "type": "number", "minimum": 0 },
+            "tokens": { "type": "integer", "minimum": 0 },
+        },
+    })
+}
+
+fn need() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["step", "default"],
+        "properties": { "step": { "type": "string" }, "default": true },
     })
 }
 
@@ -130,7 +152,7 @@ fn step() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "needs": { "type": "array", "items": { "type": "string" }, "description": "Steps to wait for; `name?` for one it does without" },
+            "needs": { "type": "array", "items": { "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/need" }] }, "description": "Steps to wait for; `name?` or `{step, default}` for one it does without" },
             "ask": { "description": "The question to a person" },
             "answer": { "$ref": "#/$defs/fields" },
             "answer_schema": { "type": "object" },
@@ -178,6 +200,7 @@ fn shared() -> Value {
         "read": { "enum": ["payload", "content_map"] },
         "idempotent": { "type": "boolean" },
         "transform": { "type": "string" },
+        "call_budget": { "$ref": "#/$defs/callBudget" },
         "retry": { "$ref": "#/$defs/retry" },
         "on_error": { "enum": ["abort", "continue"] },
     })

@@ -137,25 +137,39 @@ fn condition(
     Some(Condition { test, truth })
 }
 
-/// Names, each with a `?` behind it if the step does without.
+/// Names, each followed by a `?` if the step can do without it, or `{step, default}` with what it reads then.
 fn needs(fields: &mut Fields<'_>, diagnostics: &mut Diagnostics) -> Vec<Need> {
-    let names = fields.string_sequence("needs", diagnostics);
     let mut needs: Vec<Need> = Vec::new();
-    for name in names {
+    for node in fields.sequence("needs", diagnostics) {
+        let Some((name, default)) = need(node, diagnostics) else {
+            continue;
+        };
         let (step, optional) = match name.strip_suffix('?') {
             Some(step) => (step, true),
-            None => (name.as_str(), false),
+            None => (name.as_str(), default.is_some()),
         };
         if !needs.iter().any(|need| need.step == step) {
             needs.push(Need {
                 step: StepName::from(step),
                 origin: NeedOrigin::Declared,
                 optional,
+                default,
                 place: name.place().clone(),
             });
         }
     }
     needs
+}
+
+fn need<'n>(node: &'n Node, diagnostics: &mut Diagnostics) -> Option<(&'n Text, Option<Value>)> {
+    let NodeKind::Mapping(_) = &node.kind else {
+        return Some((node.expect_string("needs", diagnostics)?, None));
+    };
+    let mut fields = Fields::read(node, "a need", diagnostics)?;
+    let step = fields.required_string("step", diagnostics);
+    let default = fields.required("default", diagnostics);
+    fields.finish(diagnostics);
+    Some((step?, default.map(Node::to_json)))
 }
 
 /// A call or a question.
@@ -225,6 +239,8 @@ pub(super) fn call(
             _ => None,
         }
     });
+    let budget = fields.optional_fields("call_budget", diagnostics);
+    let budget = budget.map(|own| policy::call_budget(own, diagnostics));
     let tool = tool?;
     Some(Call {
         tool: ToolName::from(tool.as_str()),
@@ -232,6 +248,7 @@ pub(super) fn call(
         reading: reading.unwrap_or(Reading::Payload),
         idempotent: idempotent.is_some_and(|stated| stated.value),
         transform,
+        budget,
         tool_place: tool.place().clone(),
         argument_places: with.map(arguments::places).unwrap_or_default(),
     })

@@ -147,8 +147,12 @@ fn step_keys(step: &Step) -> Map<String, Value> {
     let mut keys = Keys::default();
     about(&mut keys, step);
     let needs = step.needs.iter().map(|need| {
-        let optional = if need.optional { "?" } else { "" };
-        Value::from(format!("{}{optional}", need.step))
+        let step = need.step.as_str();
+        match &need.default {
+            Some(default) => json!({ "step": step, "default": default }),
+            None if need.optional => Value::from(format!("{step}?")),
+            None => Value::from(step),
+        }
     });
     let needs: Vec<Value> = needs.collect();
     keys.unless("needs", needs.is_empty(), needs);
@@ -211,6 +215,12 @@ fn call(keys: &mut Keys, call: &Call) {
     keys.unless("read", call.reading == Reading::Payload, "content_map");
     keys.unless("idempotent", !call.idempotent, true);
     keys.optional("transform", call.transform.as_ref().map(jq));
+    if let Some(budget) = &call.budget {
+        let mut own = Keys::default();
+        own.optional("cost_usd", budget.cost_usd);
+        own.optional("tokens", budget.tokens);
+        keys.put("call_budget", own.0);
+    }
 }
 
 fn ask(keys: &mut Keys, ask: &Ask) {

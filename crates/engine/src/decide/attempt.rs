@@ -2,6 +2,7 @@
 //! answered is for `unknown`.
 
 use super::Decider;
+use super::bounds::over_call_budget;
 use super::reading::{judged, read_result};
 use crate::event::{Lost, Outcome, Output, What};
 use crate::failure::{Category, Code, Failure};
@@ -160,6 +161,10 @@ impl Decider<'_> {
     pub(super) fn returned(&mut self, slot: Slot, result: &Arc<Value>) {
         let plan = Arc::clone(&self.state.plan);
         let call = Self::governing(&plan, slot).call();
+        let budget = call.and_then(|call| call.budget.as_ref());
+        if let Some(failure) = budget.and_then(|budget| over_call_budget(budget, result)) {
+            return self.slot_failed(slot, failure);
+        }
         let output = read_result(self.reading(slot), result);
         match call.and_then(|call| call.transform.as_ref()) {
             None => self.slot_completed(slot, output),

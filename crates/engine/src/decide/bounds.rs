@@ -6,7 +6,7 @@ use crate::failure::{Code, Failure};
 use crate::identity::{CallId, Slot};
 use crate::usage::{Cost, Usage};
 use onecall_source::counted;
-use onecall_workflow::policy::Budget;
+use onecall_workflow::policy::{Budget, CallBudget};
 use serde_json::Value;
 
 impl Decider<'_> {
@@ -102,4 +102,21 @@ impl Decider<'_> {
             Failure::new(Code::LimitData, message)
         })
     }
+}
+
+/// Why the result of one call is over the caps of its step.
+pub(super) fn over_call_budget(budget: &CallBudget, result: &Value) -> Option<Failure> {
+    let used = Usage::of_result(result)?;
+    if let Some(cap) = budget.cost_usd.map(Cost::from_usd)
+        && used.cost > cap
+    {
+        let message = format!("the call cost {}, more than its budget of {cap}", used.cost);
+        return Some(Failure::new(Code::BudgetCost, message));
+    }
+    let cap = budget.tokens.filter(|cap| used.tokens > *cap)?;
+    let message = format!(
+        "the call used {} tokens, more than its budget of {cap}",
+        used.tokens
+    );
+    Some(Failure::new(Code::BudgetTokens, message))
 }

@@ -48,6 +48,7 @@ impl Decider<'_> {
             item: None,
             run_status: ends.as_str(),
             bounds: self.evaluator.limits().expression,
+            reader: None,
         }
     }
 

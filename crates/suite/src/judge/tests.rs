@@ -21,6 +21,10 @@ fn composition(expect: &Value, cases: &Value) -> Composition {
         expect: node(expect),
         cases: node(cases),
         eval: None,
+        freeze: std::collections::BTreeMap::new(),
+        cassettes: std::collections::BTreeMap::new(),
+        providers: None,
+        judge: None,
         variables: Vec::new(),
     };
     let mut diagnostics = Diagnostics::new();
@@ -163,6 +167,10 @@ fn cases_need_every_variable_and_use_every_value() {
         expect: None,
         cases: Some(Node::from_json(&cases, &place)),
         eval: None,
+        freeze: std::collections::BTreeMap::new(),
+        cassettes: std::collections::BTreeMap::new(),
+        providers: None,
+        judge: None,
         variables: vec![TestVariable {
             name: "q".to_owned(),
             has_default: false,

@@ -131,6 +131,7 @@ pub(super) fn plain(dice: &mut Dice, count: u64) -> (Arc<Plan>, Vec<Vec<usize>>)
         steps.push(Step {
             action: Action::Call(Call {
                 transform: None,
+                budget: None,
                 ..call(dice, &needs)
             }),
             ..blank(step_name(index), needs)

@@ -46,6 +46,7 @@ pub(super) fn infer(
                     step: name.as_str().into(),
                     origin: NeedOrigin::Inferred,
                     optional: false,
+                    default: None,
                     place: read.reference.name_place.clone(),
                 },
             )),

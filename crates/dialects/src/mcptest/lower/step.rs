@@ -7,13 +7,14 @@ use crate::arguments;
 use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT};
 use crate::mock;
 use crate::name::{self, StepNamed};
-use onecall_source::{Diagnostic, Diagnostics, Entry, Fields, Node, Text, codes, suggest};
+use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes, suggest};
 use onecall_workflow::expression::{Expression, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
-use onecall_workflow::policy::{OnError, SkippedNeed};
+use onecall_workflow::policy::{CallBudget, OnError, SkippedNeed};
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
 };
+use serde_json::Value;
 
 const NODE_ID: StepNamed = StepNamed {
     name: "id",
@@ -159,9 +160,6 @@ fn call(
     let Some(tool) = written.tool else {
         return Call::unreadable(arguments);
     };
-    for cap in &written.call_caps {
-        diagnostics.push(cap_inert(cap));
-    }
     let before = diagnostics.error_count();
     let server = server(written, servers, diagnostics);
     if diagnostics.error_count() > before {
@@ -179,6 +177,7 @@ fn call(
         transform: written
             .transform
             .and_then(|program| programs::transform(program, id, diagnostics)),
+        budget: call_budget(written),
         tool_place: tool.place().clone(),
         argument_places: written.args.map(arguments::places).unwrap_or_default(),
     }
@@ -204,15 +203,25 @@ fn server<'s>(
     only
 }
 
+fn call_budget(written: &Written<'_>) -> Option<CallBudget> {
+    let budget = CallBudget {
+        cost_usd: written.call_cost_usd,
+        tokens: written.call_tokens,
+    };
+    (budget != CallBudget::default()).then_some(budget)
+}
+
 fn needs(written: &Written<'_>) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
-    for name in &written.needs {
-        if needs.iter().all(|need| need.step != name.as_str()) {
+    for parent in &written.needs {
+        if needs.iter().all(|need| need.step != parent.id.as_str()) {
+            let default = parent.default.map_or(Value::Null, Node::to_json);
             needs.push(Need {
-                step: StepName::from(name.as_str()),
+                step: StepName::from(parent.id.as_str()),
                 origin: NeedOrigin::Declared,
-                optional: false,
-                place: name.place().clone(),
+                optional: parent.optional,
+                default: parent.optional.then_some(default),
+                place: parent.id.place().clone(),
             });
         }
     }
@@ -239,10 +248,4 @@ fn server_unclear(tool: &Text, servers: &Servers<'_>) -> Diagnostic {
     )
     .label(tool.place(), "of which server?")
     .help(format!("add `server`, one of {}", names.join(", ")))
-}
-
-fn cap_inert(cap: &Entry) -> Diagnostic {
-    Diagnostic::warning(codes::KEY_INERT, format!("`{}` has no effect yet", cap.key))
-        .label(cap.key.place(), "read over")
-        .help("`budget` bounds the whole run")
 }

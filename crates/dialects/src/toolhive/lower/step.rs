@@ -41,6 +41,7 @@ impl Context {
             step: StepName::from(name.as_str()),
             origin: NeedOrigin::Declared,
             optional: false,
+            default: None,
             place: name.place().clone(),
         });
         let needs: Vec<Need> = needs.collect();
@@ -120,6 +121,7 @@ impl Context {
             reading: Reading::ContentMap,
             idempotent: written.idempotent,
             transform: None,
+            budget: None,
             tool_place: tool.place().clone(),
             argument_places: written.arguments.map(arguments::places).unwrap_or_default(),
         }

@@ -89,6 +89,9 @@ pub(crate) const WORKFLOWS_SHOWN_MAX: usize = 20;
 /// Limit: the file that names the rows which failed last, in bytes.
 pub(crate) const LAST_FAILED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// Limit: a tape, in bytes.
+pub(crate) const TAPE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// Arguments that are named where they are missing.
 pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 10;
 

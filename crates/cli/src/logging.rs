@@ -16,6 +16,9 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
         print::in_json();
     }
     let level = cli.log_level.as_deref().filter(|level| !level.is_empty());
+    // The report of a test names every node that failed.
+    let is_test = matches!(cli.command, Command::Test(_));
+    let level = level.or(is_test.then_some("error"));
     let filter = EnvFilter::try_new(filter(level, is_server)).map_err(|_| {
         let level = level.unwrap_or_default();
         anyhow!(

@@ -1,11 +1,12 @@
 //! The tests of a composition, read from its suite: assertions, cases, and which rows they make.
 
+use crate::eval::Evaluation;
 use crate::matchers::Matcher;
 use crate::target::{ParseTargetError, Target};
-use onecall_dialects::mcptest::Tests;
+use onecall_dialects::mcptest::{Freeze, Tests};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Place, Text, codes};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A composition and what is expected of it.
 #[derive(Debug)]
@@ -17,8 +18,9 @@ pub struct Composition {
     pub(crate) expect: Vec<Assertion>,
     /// Empty if the composition runs once.
     pub(crate) cases: Vec<Case>,
-    /// The names of the judged metrics.
-    pub(crate) metrics: Vec<String>,
+    pub(crate) evaluation: Evaluation,
+    /// Nodes whose results come from tapes.
+    pub(crate) freeze: BTreeMap<String, Freeze>,
 }
 
 /// One row of a dataset.
@@ -50,7 +52,6 @@ impl Composition {
         let tags = tests.tags.as_ref();
         let tags = tags.and_then(|node| node.expect_sequence("tags", diagnostics));
         let tags = tags.unwrap_or_default().iter();
-        let metrics = tests.eval.as_ref().and_then(Node::as_mapping);
         Self {
             name: tests.name.clone(),
             description: tests.description.clone(),
@@ -64,12 +65,37 @@ impl Composition {
                 .as_ref()
                 .map_or_else(Vec::new, |node| assertions(node, diagnostics)),
             cases,
-            metrics: metrics
-                .unwrap_or_default()
-                .iter()
-                .map(|entry| entry.key.to_string())
-                .collect(),
+            evaluation: Evaluation::read(tests, diagnostics),
+            freeze: tests.freeze.clone(),
         }
+    }
+
+    /// Whether the results of a node are frozen, and how.
+    pub fn freeze(&self, node: &str) -> Option<Freeze> {
+        self.freeze.get(node).copied()
+    }
+
+    /// The environment variables that may hold keys of its judges.
+    pub fn key_variables(&self) -> Vec<String> {
+        if self.evaluation.metrics.is_empty() {
+            return Vec::new();
+        }
+        self.evaluation.key_variables()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is expected of a row. An assertion of a case replaces those of the composition with the same target.
+    pub(crate) fn assertions<'a>(&'a self, case: Option<&'a Case>) -> Vec<&'a Assertion> {
+        let of_case = case.map_or(&[][..], |case| &case.expect);
+        let is_replaced = |own: &&Assertion| {
+            let mut of_case = of_case.iter();
+            !of_case.any(|other| other.target.is_same(&own.target))
+        };
+        let own = self.expect.iter().filter(is_replaced);
+        own.chain(of_case).collect()
     }
 }
 

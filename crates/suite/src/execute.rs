@@ -1,17 +1,15 @@
 //! Running rows: each row is one run of its composition on the engine, then judged.
 
 use crate::case::{Case, Composition};
+use crate::eval::{self, candidate};
 use crate::judge::judge;
-use crate::limits::ROW_TIME_MAX;
+use crate::limits::JOBS_MAX;
 use crate::report::Reporter;
-use crate::row::{Row, Verdict};
-use onecall_engine::identity::RunId;
-use onecall_runtime::calls::{Reply, Request, RunHandle};
-use onecall_runtime::nodes::{self, Trace};
-use onecall_runtime::runtime::Runtime;
-use onecall_runtime::sensitive::masked;
+use crate::row::{Eval, Judged, Row, Verdict};
+use crate::stage::{Played, Stage};
+use futures::StreamExt as _;
 use serde_json::{Map, Value};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How rows are run.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +22,8 @@ pub struct Options {
     pub denies_empty: bool,
     /// A judged metric that is deferred fails its row.
     pub requires_evals: bool,
+    /// How many rows run at the same time; at least one does.
+    pub jobs: usize,
 }
 
 /// A row that was selected.
@@ -42,63 +42,60 @@ impl Selected<'_> {
         }
     }
 
+    pub fn composition(&self) -> &Composition {
+        self.composition
+    }
+
     pub fn description(&self) -> Option<&str> {
         self.composition.description.as_deref()
     }
 }
 
-/// Runs the rows of one suite, one after the other, and reports each as it ends.
+/// Runs the rows of one suite, at most `jobs` at the same time, and reports them in order as they end.
 pub async fn run(
-    runtime: &Runtime,
+    stage: &Stage,
     suite: &str,
     rows: &[Selected<'_>],
     options: &Options,
     reporter: &mut dyn Reporter,
 ) -> Vec<Row> {
+    let running = rows
+        .iter()
+        .map(|selected| row(stage, suite, *selected, options));
+    let mut ending = futures::stream::iter(running).buffered(options.jobs.clamp(1, JOBS_MAX));
     let mut ended = Vec::with_capacity(rows.len());
-    for selected in rows {
-        let row = row(runtime, suite, *selected, options).await;
+    while let Some(row) = ending.next().await {
         reporter.row(&row);
         ended.push(row);
     }
     ended
 }
 
-async fn row(runtime: &Runtime, suite: &str, selected: Selected<'_>, options: &Options) -> Row {
-    let mut row = attempt(runtime, suite, selected, options).await;
+async fn row(stage: &Stage, suite: &str, selected: Selected<'_>, options: &Options) -> Row {
+    let mut row = attempt(stage, suite, selected, options).await;
     for _ in 0..options.retries {
         if !matches!(row.verdict, Verdict::Fail | Verdict::Error) {
             break;
         }
-        row = attempt(runtime, suite, selected, options).await;
+        row = attempt(stage, suite, selected, options).await;
         row.flaky = row.verdict == Verdict::Pass;
     }
     row
 }
 
-async fn attempt(runtime: &Runtime, suite: &str, selected: Selected<'_>, options: &Options) -> Row {
+async fn attempt(stage: &Stage, suite: &str, selected: Selected<'_>, options: &Options) -> Row {
     let Selected { composition, case } = selected;
     let mut variables = options.variables.clone();
     variables.extend(case.iter().flat_map(|case| case.vars.clone()));
-    let mut request = Request::new(&*composition.name, Value::Object(variables));
-    request.watches = false;
     let start = Instant::now();
-    let ran = match runtime.call(request).await {
-        Reply::Started(handle) => follow(runtime, handle).await,
-        Reply::Result(result) => Err(text_of(&result)),
-        Reply::UnknownTool => Err("the composition is not published".to_owned()),
-        Reply::Passed(_) | Reply::Rpc(_) | Reply::Asks(_) => {
-            Err("a tool of a backend has the name of the composition".to_owned())
-        }
-    };
-    let duration = start.elapsed();
+    let played = stage.play(composition, Value::Object(variables)).await;
     let mut row = Row {
         suite: suite.to_owned(),
         name: composition.name.clone(),
         case: case.map(|case| case.name.clone()),
         verdict: Verdict::Error,
         flaky: false,
-        duration,
+        duration: start.elapsed(),
         assertions: Vec::new(),
         evals: Vec::new(),
         budget_tripped: None,
@@ -107,74 +104,53 @@ async fn attempt(runtime: &Runtime, suite: &str, selected: Selected<'_>, options
         place: composition.place.clone(),
         trace: None,
     };
-    match ran {
-        Ok(trace) => judge_into(&mut row, selected, trace, options),
+    match played {
+        Ok(played) => {
+            row.evals = evals(stage, composition, &played).await;
+            judge_into(&mut row, selected, played, options);
+        }
         Err(reason) => row.reason = Some(reason),
     }
     row
 }
 
-fn judge_into(row: &mut Row, selected: Selected<'_>, trace: Trace, options: &Options) {
+/// Judges the metrics of a run, in order.
+async fn evals(stage: &Stage, composition: &Composition, played: &Played) -> Vec<Eval> {
+    if composition.evaluation.metrics.is_empty() {
+        return Vec::new();
+    }
+    let description = composition.description.as_deref();
+    let tools = stage.tools(composition);
+    let scrub = stage.tapes().scrub();
+    let candidate = candidate(description, &played.trace, &tools, scrub);
+    eval::judge(composition, &candidate, stage.judgements()).await
+}
+
+fn judge_into(row: &mut Row, selected: Selected<'_>, played: Played, options: &Options) {
+    let Played { trace, reason } = played;
     let found = judge(selected.composition, selected.case, &trace, row.duration);
     row.verdict = found.verdict;
     row.assertions = found.assertions;
-    row.evals = found.evals;
     row.is_unchecked = found.is_unchecked;
     row.reason = found.reason;
     row.budget_tripped = trace.budget_tripped;
     row.trace = Some(trace);
+    if let Some(reason) = reason {
+        row.verdict = Verdict::Error;
+        row.reason = Some(reason);
+    }
     if row.verdict == Verdict::Skipped && options.denies_empty {
         row.verdict = Verdict::Fail;
         row.reason = Some("every check is empty, and `--deny-empty` refuses that".to_owned());
     }
-    if !row.evals.is_empty() && options.requires_evals && row.verdict == Verdict::Pass {
+    let has = |verdict| row.evals.iter().any(|eval| eval.verdict == verdict);
+    let (is_failed, is_deferred) = (has(Judged::Fail), has(Judged::Deferred));
+    if is_failed && matches!(row.verdict, Verdict::Pass | Verdict::Skipped) {
+        row.verdict = Verdict::Fail;
+    }
+    if is_deferred && options.requires_evals && row.verdict == Verdict::Pass {
         row.verdict = Verdict::Fail;
         row.reason =
             Some("a judged metric was deferred, and `--require-eval` refuses that".to_owned());
     }
-}
-
-/// Waits for the end of a run. A row waits for nobody: a run that needs a person is cancelled.
-async fn follow(runtime: &Runtime, mut handle: RunHandle) -> Result<Trace, String> {
-    let run = handle.id.clone();
-    let ended = tokio::time::timeout(ROW_TIME_MAX, handle.rest()).await;
-    let needs = match ended {
-        Ok(standing) if standing.result.is_some() => None,
-        Ok(standing) => Some(match (standing.questions.first(), standing.held.first()) {
-            (Some(question), _) => format!(
-                "node `{}` asks a person: {}",
-                question.step,
-                question.text()
-            ),
-            (None, Some(held)) => format!("node `{}` is held: {}", held.name, held.reason),
-            (None, None) => "the run waits for a person".to_owned(),
-        }),
-        Err(_) => Some(format!(
-            "the row took more than {} minutes",
-            ROW_TIME_MAX.as_secs() / 60
-        )),
-    };
-    if needs.is_some() {
-        handle.cancel("the test ended").await;
-        let _ = tokio::time::timeout(Duration::from_secs(1), handle.result()).await;
-    }
-    match needs {
-        Some(reason) => Err(reason),
-        None => trace_of(runtime, &run).await,
-    }
-}
-
-async fn trace_of(runtime: &Runtime, run: &RunId) -> Result<Trace, String> {
-    let stored = runtime.journal().load(run).await;
-    let stored = stored.map_err(|error| error.to_string())?;
-    let stored =
-        stored.ok_or("the run was not stored (`durability: none`), so there is no trace")?;
-    let stored = masked(stored).map_err(|error| error.to_string())?;
-    nodes::of_stored(&stored).map_err(|error| error.to_string())
-}
-
-/// The text of a refused call.
-fn text_of(result: &Value) -> String {
-    let text = result.pointer("/content/0/text").and_then(Value::as_str);
-    text.unwrap_or("the call was refused").to_owned()
 }

@@ -1,9 +1,9 @@
 //! From the trace of a run to the verdict of its row. Pure: what ran is given, nothing is called.
 
 use crate::case::{Assertion, Case, Composition};
-use crate::limits::DIFFERENCES_MAX;
-use crate::matchers::{Mismatch, is_equal};
-use crate::row::{self, Checked, Eval, Judged, Verdict};
+use crate::difference::{as_lines, differences, in_one_line};
+use crate::matchers::Mismatch;
+use crate::row::{self, Checked, Verdict};
 use onecall_runtime::nodes::Trace;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -13,7 +13,6 @@ use std::time::Duration;
 pub(crate) struct Findings {
     pub(crate) verdict: Verdict,
     pub(crate) assertions: Vec<row::Assertion>,
-    pub(crate) evals: Vec<Eval>,
     pub(crate) is_unchecked: bool,
     pub(crate) reason: Option<String>,
 }
@@ -25,28 +24,23 @@ pub(crate) fn judge(
     duration: Duration,
 ) -> Findings {
     let document = document(trace, duration);
-    let own = composition.expect.iter();
-    let of_case = case.into_iter().flat_map(|case| &case.expect);
-    let mut assertions: Vec<row::Assertion> = own
-        .clone()
-        .chain(of_case.clone())
+    let expected = composition.assertions(case);
+    let mut assertions: Vec<row::Assertion> = expected
+        .iter()
         .map(|assertion| checked(assertion, &document))
         .collect();
     if let Some(golden) = case.and_then(|case| case.golden.as_ref()) {
         assertions.push(compared(golden, &trace.output));
     }
-    let evals = composition.metrics.iter().map(|metric| Eval {
-        metric: metric.clone(),
-        verdict: Judged::Deferred,
-    });
-    let targets = own.chain(of_case).map(|assertion| &assertion.target);
-    let is_addressed = |id: &str| targets.clone().any(|target| target.node() == Some(id));
+    let is_addressed = |id: &str| {
+        let mut targets = expected.iter().map(|assertion| &assertion.target);
+        targets.any(|target| target.node() == Some(id))
+    };
     let broken = broken(trace, is_addressed);
     Findings {
         verdict: verdict(&assertions, trace, broken.is_some()),
         is_unchecked: assertions.is_empty(),
         assertions,
-        evals: evals.collect(),
         reason: broken,
     }
 }
@@ -108,6 +102,7 @@ fn checked(assertion: &Assertion, document: &Value) -> row::Assertion {
         expected: matcher.expected.clone(),
         actual: Value::Null,
         note: None,
+        details: Vec::new(),
         place: Some(assertion.place.clone()),
     };
     let skipped = target
@@ -142,49 +137,20 @@ fn checked(assertion: &Assertion, document: &Value) -> row::Assertion {
 
 /// The output against the recorded one.
 fn compared(golden: &Value, output: &Value) -> row::Assertion {
-    let mut differences = Vec::new();
-    differ("output", golden, output, &mut differences);
-    let more = differences.len().saturating_sub(DIFFERENCES_MAX);
-    differences.truncate(DIFFERENCES_MAX);
-    if more > 0 {
-        differences.push(format!("{more} more differences"));
-    }
-    let is_same = differences.is_empty();
+    let found = differences("output", golden, output);
     row::Assertion {
         target: "output".to_owned(),
         matcher: "golden",
-        verdict: if is_same {
+        verdict: if found.is_empty() {
             Checked::Pass
         } else {
             Checked::Fail
         },
         expected: golden.clone(),
         actual: output.clone(),
-        note: (!is_same).then(|| differences.join("; ")),
+        note: (!found.is_empty()).then(|| in_one_line(&found)),
+        details: as_lines(&found),
         place: None,
-    }
-}
-
-/// The locations at which two values differ.
-fn differ(path: &str, golden: &Value, output: &Value, found: &mut Vec<String>) {
-    match (golden, output) {
-        _ if is_equal(golden, output) => {}
-        (Value::Object(left), Value::Object(right)) => {
-            for (key, own) in left {
-                match right.get(key) {
-                    Some(other) => differ(&format!("{path}.{key}"), own, other, found),
-                    None => found.push(format!("`{path}.{key}` is missing, expected {own}")),
-                }
-            }
-            let added = right.iter().filter(|(key, _)| !left.contains_key(*key));
-            found.extend(added.map(|(key, own)| format!("`{path}.{key}` is not expected: {own}")));
-        }
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
-            for (index, (own, other)) in left.iter().zip(right).enumerate() {
-                differ(&format!("{path}[{index}]"), own, other, found);
-            }
-        }
-        _ => found.push(format!("`{path}` is {output}, expected {golden}")),
     }
 }
 

@@ -1,18 +1,29 @@
 //! The test runner: reads the tests of suites, runs each row on the engine, judges it, reports.
 //!
 //! A front end. Reporters consume rows and never call into the runner. How compositions are read and run is left to
-//! `dialects` and `runtime`; terminal and files are left to `cli`.
+//! `dialects` and `engine`, servers to `runtime`; terminal and files are left to `cli`.
 
 mod case;
+mod difference;
+mod eval;
 mod execute;
 mod judge;
 mod limits;
 mod matchers;
 pub mod report;
 pub mod row;
+mod scrub;
 mod select;
+mod stage;
+mod tape;
+mod tapes;
 mod target;
 
 pub use case::Composition;
+pub use eval::{Judgements, ReadJudgementsError};
 pub use execute::{Options, Selected, run};
+pub use scrub::Scrub;
 pub use select::Selection;
+pub use stage::Stage;
+pub use tape::{ReadTapeError, Tape};
+pub use tapes::{Recording, Source, Tapes};

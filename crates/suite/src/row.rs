@@ -1,5 +1,6 @@
 //! What a row came to, as plain data: reports print it, the JSON report is its serialised form.
 
+use crate::difference::shown;
 use onecall_runtime::nodes::Trace;
 use onecall_source::Place;
 use serde::Serialize;
@@ -57,6 +58,9 @@ pub struct Assertion {
     pub actual: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The differences as lines, for people.
+    #[serde(skip)]
+    pub details: Vec<String>,
     #[serde(skip)]
     pub place: Option<Place>,
 }
@@ -75,11 +79,21 @@ pub enum Checked {
 pub struct Eval {
     pub metric: String,
     pub verdict: Judged,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// What the judge says, or why it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Judged {
+    Pass,
+    Fail,
+    /// No judge could be asked.
     Deferred,
 }
 
@@ -102,7 +116,7 @@ impl Row {
         }
     }
 
-    /// The reasons for its verdict, one line each.
+    /// The reasons for its verdict. A reason may have several lines.
     pub fn reasons(&self) -> Vec<String> {
         let assertions = self.assertions.iter().enumerate();
         let mut reasons: Vec<String> = assertions
@@ -110,7 +124,7 @@ impl Row {
             .map(|(index, own)| format!("expect #{index}: {}", own.reason()))
             .collect();
         if let Some(cap) = self.budget_tripped {
-            reasons.push(format!("the budget is used up: `{cap}`"));
+            reasons.push(format!("budget exceeded: `{cap}`"));
         }
         let nodes = self.trace.iter().flat_map(|trace| &trace.nodes);
         for (id, node) in nodes {
@@ -127,8 +141,31 @@ impl Row {
                 _ => {}
             }
         }
+        let evals = self.evals.iter();
+        let failed = evals.filter(|eval| eval.verdict == Judged::Fail);
+        reasons.extend(failed.map(Eval::line));
         reasons.extend(self.reason.clone());
         reasons
+    }
+}
+
+impl Eval {
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let metric = &self.metric;
+        let reason = self.reason.as_deref().unwrap_or_default();
+        let word = match self.verdict {
+            Judged::Pass => "pass",
+            Judged::Fail => "fail",
+            Judged::Deferred => return format!("eval {metric}: deferred ({reason})"),
+        };
+        let score = self.score.unwrap_or_default();
+        let threshold = self.threshold.unwrap_or_default();
+        let line = format!("eval {metric}: {word} (score {score:.2}, threshold {threshold:.2})");
+        match reason {
+            "" => line,
+            reason => format!("{line}: {reason}"),
+        }
     }
 }
 
@@ -136,6 +173,14 @@ impl Assertion {
     fn reason(&self) -> String {
         let target = &self.target;
         let note = self.note.as_deref();
+        if !self.details.is_empty() {
+            let mut text = format!("`{target}` differs from the {} value:", self.matcher);
+            for line in &self.details {
+                text.push_str("\n    ");
+                text.push_str(line);
+            }
+            return text;
+        }
         if self.verdict == Checked::Empty {
             let note = note.unwrap_or("there is nothing to examine");
             return format!("`{target}` is empty: {note}");
@@ -161,22 +206,16 @@ impl Summary {
             failed: count(Verdict::Fail),
             errors: count(Verdict::Error),
             skipped: count(Verdict::Skipped),
-            evals_deferred: rows.iter().map(|row| row.evals.len()).sum(),
+            evals_deferred: rows
+                .iter()
+                .flat_map(|row| &row.evals)
+                .filter(|eval| eval.verdict == Judged::Deferred)
+                .count(),
         }
     }
 
     pub fn is_ok(&self) -> bool {
         self.failed + self.errors == 0
-    }
-}
-
-/// Compact JSON, cut if it is long.
-fn shown(value: &Value) -> String {
-    use crate::limits::SHOWN_CHARACTERS_MAX;
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 

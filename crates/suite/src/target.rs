@@ -71,6 +71,11 @@ impl Target {
         })
     }
 
+    /// Whether both name the same location, however they are written.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+
     /// The value that the target names, or what exists where it finds nothing.
     pub(crate) fn find<'d>(&self, document: &'d Value) -> Result<Cow<'d, Value>, String> {
         let mut value = document;

@@ -2,22 +2,24 @@
 //! Rows go to stdout as they end, or as one report; what is wrong with the files goes to stderr.
 
 mod failed;
+mod judgements;
+mod live;
+mod tapes;
 
-use crate::args::StoreArgs;
 use crate::exit::Exit;
 use crate::files::FileArgs;
-use crate::wire::{self, Loaded};
+use crate::wire::Loaded;
 use crate::{print, values};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use live::Live;
 use onecall_config::settings::Settings;
-use onecall_runtime::runtime::Runtime;
 use onecall_suite::report::{Reporter, Silent, github, json, junit, terminal};
 use onecall_suite::row::{Row, Summary};
-use onecall_suite::{Composition, Options, Selected, Selection, run as run_rows};
+use onecall_suite::{Composition, Options, Selected, Selection, Stage, run as run_rows};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use tapes::TapeFiles;
 
 #[derive(Debug, Args)]
 #[expect(
@@ -55,6 +57,21 @@ pub(crate) struct TestArgs {
     /// Run a row that does not pass again, up to so many times; one that passes then is flaky
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10))]
     retries: u32,
+    /// How many rows run at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Take results from tapes and record those that are missing
+    #[arg(long, conflicts_with = "replay")]
+    record: bool,
+    /// Take results from tapes alone; no server is started
+    #[arg(long)]
+    replay: bool,
+    /// The directory of the tapes [default: the name of the suite with `.cassettes`]
+    #[arg(long, value_name = "DIR")]
+    cassette: Option<PathBuf>,
+    /// Print the trace of each row
+    #[arg(long)]
+    trace: bool,
     /// Only the rows that failed in the last run of each suite
     #[arg(long)]
     last_failed: bool,
@@ -153,6 +170,7 @@ impl<'a> Session<'a> {
             retries: args.retries,
             denies_empty: args.deny_empty,
             requires_evals: args.require_eval,
+            jobs: usize::from(args.jobs),
         };
         Ok(Self {
             args,
@@ -173,6 +191,7 @@ impl<'a> Session<'a> {
             .map(|tests| Composition::read(tests, &mut loaded.diagnostics))
             .collect();
         let sources = loaded.sources.clone();
+        let variables = std::mem::take(&mut loaded.variables);
         let Some(settings) = sound(loaded) else {
             self.has_errors = true;
             return Ok(());
@@ -197,9 +216,17 @@ impl<'a> Session<'a> {
         if rows.is_empty() {
             return Ok(());
         }
-        let runtime = start(settings).await?;
-        let ended = self.run(&runtime, &name, &rows).await;
-        runtime.shutdown(Duration::from_millis(100)).await;
+        let backends = settings.servers.iter().flat_map(|server| &server.backends);
+        let servers: Vec<String> = backends.map(|own| own.name.to_string()).collect();
+        let files = TapeFiles::of(self.args, &suite.file, &tests, &servers);
+        let tapes = files.read(self.args, &tests, &tapes::secrets(&variables))?;
+        let judged = judgements::file(self.args, &suite.file);
+        let known = judgements::read(self.args, &judged, &compositions)?;
+        let live = Live::start(settings, &rows, tapes, known).await?;
+        let ended = self.run(&live.stage, &name, &rows).await;
+        files.write(live.stage.tapes())?;
+        judgements::write(&judged, live.stage.judgements())?;
+        live.stop().await;
         if self.args.format == Format::Github {
             self.annotations
                 .extend(github::annotations(&ended, &sources));
@@ -213,7 +240,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    async fn run(&mut self, runtime: &Runtime, name: &str, rows: &[Selected<'_>]) -> Vec<Row> {
+    async fn run(&mut self, stage: &Stage, name: &str, rows: &[Selected<'_>]) -> Vec<Row> {
         let is_for_people = matches!(self.args.format, Format::Pretty | Format::Github);
         let lines = &mut self.lines;
         let mut reporter: Box<dyn Reporter + '_> = match (is_for_people, &self.args.output) {
@@ -221,13 +248,15 @@ impl<'a> Session<'a> {
             (true, None) => Box::new(terminal::Terminal {
                 write: |line| print::out(line),
                 color: print::Style::of_stdout().color,
+                traces: self.args.trace,
             }),
             (true, Some(_)) => Box::new(terminal::Terminal {
                 write: |line| lines.push(line),
                 color: false,
+                traces: self.args.trace,
             }),
         };
-        run_rows(runtime, name, rows, &self.options, &mut *reporter).await
+        run_rows(stage, name, rows, &self.options, &mut *reporter).await
     }
 
     fn finish(mut self) -> anyhow::Result<Exit> {
@@ -287,29 +316,4 @@ fn list(suite: &str, rows: &[Selected<'_>]) {
             None => print::out(format!("{suite}: {label}")),
         }
     }
-}
-
-/// Every composition becomes a tool of a server in this process, whose runs are in memory.
-async fn start(mut settings: Settings) -> anyhow::Result<Runtime> {
-    let compositions = std::mem::take(&mut settings.compositions);
-    let mut server = if settings.servers.is_empty() {
-        onecall_config::settings::Server::default()
-    } else {
-        wire::only_server(&mut settings)?
-    };
-    for composition in compositions {
-        if server
-            .workflows
-            .iter()
-            .all(|own| own.name != composition.name)
-        {
-            server.workflows.push(composition);
-        }
-    }
-    let store = StoreArgs {
-        store: None,
-        ephemeral: true,
-    };
-    let journal = wire::open_store(&store, &settings)?;
-    wire::start(server, &settings, journal, wire::Role::OneShot).await
 }

@@ -51,12 +51,14 @@ fn live_rows_pass_and_fail_by_their_assertions() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(lines[0], "composition [PASS] render [same]");
     assert_eq!(lines[1], "composition [FAIL] render [other]");
-    assert!(
-        lines[2].contains("`output.body` is \"a text\", expected \"b text\""),
-        "{ran:?}"
-    );
-    assert_eq!(lines[3], "composition [PASS] shape");
-    assert_eq!(lines[4], "ran 3 composition(s): 2 passed, 1 failed");
+    let difference = [
+        "        output.body",
+        "          - \"b text\"",
+        "          + \"a text\"",
+    ];
+    assert_eq!(lines[3..6], difference);
+    assert_eq!(lines[6], "composition [PASS] shape");
+    assert_eq!(lines[7], "ran 3 composition(s): 2 passed, 1 failed");
 
     let again = test(home.path(), &["--last-failed", "--reporter", "json"]);
     assert_eq!(again.code, Some(1), "{again:?}");
@@ -135,5 +137,47 @@ fn two_suites_may_declare_a_server_of_the_same_name() {
     assert!(
         ran.out.contains("ran 2 composition(s): 2 passed, 0 failed"),
         "{ran:?}"
+    );
+}
+
+/// A suite whose only server is the program that `word` names.
+fn taped(home: &Path, word: &str) -> String {
+    suite(home);
+    let answers = home.join("answers.json");
+    let text = format!(
+        "servers:\n  packages: {{command: [{word:?}, demo, --answers, {:?}]}}\n  down: {{command: [/nowhere/at-all]}}\ncompositions:\n- name: c\n  nodes:\n  - {{id: a, server: packages, tool: get_readme, args: {{package: x}}}}\n  - {{id: b, server: down, tool: t, freeze: golden}}\n  output: a\n  expect: [{{target: output.body, matcher: {{exact: a text}}}}, {{target: nodes.b.status, matcher: {{exact: err}}}}]\n",
+        answers.display()
+    );
+    let file = home.join("taped.yaml");
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_recorded_suite_is_replayed_without_its_server() {
+    let home = tempfile::tempdir().unwrap();
+    let file = taped(home.path(), "${PROGRAM_OF_THE_TEST:-onecall}");
+    let recorded = run(home.path(), &["test", &file, "--record"]);
+    assert_eq!(recorded.code, Some(0), "{recorded:?}");
+    assert!(home.path().join("taped.cassettes/packages.json").is_file());
+    let file = taped(home.path(), "/nowhere/at-all");
+    let replayed = run(home.path(), &["test", &file, "--replay"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    let live = run(home.path(), &["test", &file, "--format", "json"]);
+    assert_eq!(live.code, Some(1), "{live:?}");
+    let row = &live.json()["rows"][0];
+    assert_eq!(row["verdict"], "fail");
+    assert_eq!(row["trace"]["nodes"]["a"]["status"], "err");
+    let text = "\"version\": \"9\"";
+    std::fs::write(
+        home.path().join("taped.cassettes/packages.json"),
+        format!("{{{text}}}"),
+    )
+    .unwrap();
+    let broken = run(home.path(), &["test", &file, "--replay"]);
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(
+        broken.err.contains("packages.json` cannot be used"),
+        "{broken:?}"
     );
 }

@@ -7,6 +7,7 @@ use onecall_dialects::mcptest::{TestVariable, Tests};
 use onecall_runtime::nodes::Trace;
 use onecall_source::{Diagnostics, Node, Place};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 fn composition(expect: &Value, cases: &Value) -> Composition {
@@ -21,8 +22,8 @@ fn composition(expect: &Value, cases: &Value) -> Composition {
         expect: node(expect),
         cases: node(cases),
         eval: None,
-        freeze: std::collections::BTreeMap::new(),
-        cassettes: std::collections::BTreeMap::new(),
+        freeze: BTreeMap::new(),
+        cassettes: BTreeMap::new(),
         providers: None,
         judge: None,
         variables: Vec::new(),
@@ -140,6 +141,8 @@ fn a_golden_value_is_compared_with_the_output() {
         note,
         "`output.hits[1]` is 2, expected 3; `output.old` is missing, expected 1; `output.new` is not expected: true"
     );
+    let shown = &other.assertions[0].details;
+    assert_eq!(shown[..3], ["output.hits[1]", "  - 3", "  + 2"]);
 }
 
 #[test]
@@ -167,8 +170,8 @@ fn cases_need_every_variable_and_use_every_value() {
         expect: None,
         cases: Some(Node::from_json(&cases, &place)),
         eval: None,
-        freeze: std::collections::BTreeMap::new(),
-        cassettes: std::collections::BTreeMap::new(),
+        freeze: BTreeMap::new(),
+        cassettes: BTreeMap::new(),
         providers: None,
         judge: None,
         variables: vec![TestVariable {
@@ -180,4 +183,31 @@ fn cases_need_every_variable_and_use_every_value() {
     Composition::read(&tests, &mut diagnostics);
     let codes: Vec<&str> = diagnostics.iter().map(|own| own.code.as_str()).collect();
     assert_eq!(codes, ["WF515", "WF514", "WF514"]);
+}
+
+#[test]
+fn an_assertion_of_a_case_replaces_the_same_target() {
+    let trace = trace(
+        json!({"a": {"status": "ok", "output": {"x": 1, "y": 2}}}),
+        json!(1),
+    );
+    let expect = json!([
+        {"target": "nodes.a.output.x", "matcher": {"exact": 7}},
+        {"target": "nodes.a.output.y", "matcher": {"exact": 2}},
+    ]);
+    let cases = json!([
+        {"name": "own", "expect": [{"target": "nodes.a.output[\"x\"]", "matcher": {"exact": 1}}]},
+    ]);
+    let composition = composition(&expect, &cases);
+    let found = judge(
+        &composition,
+        composition.cases.first(),
+        &trace,
+        Duration::ZERO,
+    );
+    assert_eq!(found.verdict, Verdict::Pass);
+    let targets: Vec<&str> = found.assertions.iter().map(|own| &*own.target).collect();
+    assert_eq!(targets, ["nodes.a.output.y", "nodes.a.output[\"x\"]"]);
+    let without = judge(&composition, None, &trace, Duration::ZERO);
+    assert_eq!(without.verdict, Verdict::Fail);
 }

@@ -13,12 +13,20 @@ const SLOW: Duration = Duration::from_secs(1);
 pub struct Terminal<W> {
     pub write: W,
     pub color: bool,
+    /// The trace of each row is printed below it.
+    pub traces: bool,
 }
 
 impl<W: FnMut(String)> Reporter for Terminal<W> {
     fn row(&mut self, row: &Row) {
         for line in lines(row, self.color) {
             (self.write)(line);
+        }
+        if let Some(trace) = row.trace.as_ref().filter(|_| self.traces) {
+            let text = serde_json::to_string_pretty(trace).unwrap_or_default();
+            for line in text.lines() {
+                (self.write)(format!("    {line}"));
+            }
         }
     }
 }
@@ -33,20 +41,15 @@ pub fn lines(row: &Row, color: bool) -> Vec<String> {
         let _ = write!(first, " ({:.1} s)", row.duration.as_secs_f64());
     }
     let mut lines = vec![first];
-    lines.extend(
-        row.reasons()
-            .into_iter()
-            .map(|reason| format!("    {reason}")),
-    );
+    for reason in row.reasons() {
+        lines.extend(reason.lines().map(|line| format!("    {line}")));
+    }
     if row.is_unchecked && row.verdict == Verdict::Pass {
         lines.push("    notice: nothing is expected of it; add `expect`".to_owned());
     }
-    for eval in &row.evals {
-        let word = match eval.verdict {
-            Judged::Deferred => "deferred (no model provider)",
-        };
-        lines.push(format!("    eval {}: {word}", eval.metric));
-    }
+    // Failed metrics are among the reasons.
+    let others = row.evals.iter().filter(|eval| eval.verdict != Judged::Fail);
+    lines.extend(others.map(|eval| format!("    {}", eval.line())));
     lines
 }
 

@@ -1,4 +1,5 @@
 //! The test runner over whole suites: their diagnostics, and rows that run on the engine.
 
 mod diagnostics;
+mod live;
 mod rows;

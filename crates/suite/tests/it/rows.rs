@@ -1,18 +1,12 @@
 //! Rows of mocked compositions, from the text of a suite to the verdicts and reports.
 
-use onecall_config::settings::Server;
 use onecall_config::{Compat, Input, Options as ReadOptions, survey};
-use onecall_journal::{MemoryStore, Retention};
-use onecall_runtime::now;
-use onecall_runtime::runtime::{Options as RuntimeOptions, Runtime};
 use onecall_source::{Diagnostics, SourceMap};
 use onecall_suite::report::{github, json, junit, terminal};
 use onecall_suite::row::{Row, Summary};
-use onecall_suite::{Composition, Options, Selected, Selection, run};
-use onecall_workflow::policy::Durability;
+use onecall_suite::{Composition, Options, Selected, Selection, Stage, Tapes, run};
+use onecall_workflow::catalog::Catalog;
 use serde_json::{Map, json};
-use std::sync::Arc;
-use std::time::Duration;
 
 const SUITE: &str = r#"
 compositions:
@@ -42,12 +36,16 @@ compositions:
 struct World {
     sources: SourceMap,
     compositions: Vec<Composition>,
-    runtime: Runtime,
+    stage: Stage,
 }
 
-async fn world() -> World {
+fn world() -> World {
+    world_of(SUITE)
+}
+
+fn world_of(text: &str) -> World {
     let mut sources = SourceMap::default();
-    let source = sources.add("suite.yaml", SUITE.to_owned());
+    let source = sources.add("suite.yaml", text.to_owned());
     let inputs = [Input {
         source,
         named: true,
@@ -62,27 +60,11 @@ async fn world() -> World {
         .map(|tests| Composition::read(tests, &mut diagnostics))
         .collect();
     assert!(!diagnostics.has_errors(), "{diagnostics:?}");
-    let server = Server {
-        workflows: settings.compositions,
-        ..Server::default()
-    };
-    let store = MemoryStore::new(Retention::default());
-    let runtime = Runtime::start(RuntimeOptions {
-        server,
-        journal: Arc::new(store.open(now(), Duration::from_secs(10))),
-        durability: Durability::Async,
-        version: "test".to_owned(),
-        first_list_wait: Duration::from_secs(1),
-        this_program: None,
-        child_env: Vec::new(),
-        resumes: false,
-        store_flag: None,
-        outside: None,
-    });
+    let workflows = &settings.compositions;
     World {
+        stage: Stage::new(workflows, Catalog::default(), None, Tapes::default()),
         sources,
         compositions,
-        runtime: runtime.await.expect("an embedded server starts"),
     }
 }
 
@@ -92,15 +74,10 @@ impl World {
         let mut reporter = terminal::Terminal {
             write: |line| lines.push(line),
             color: false,
+            traces: false,
         };
         let selected = selection.rows(&self.compositions);
-        let rows = run(
-            &self.runtime,
-            "suite.yaml",
-            &selected,
-            options,
-            &mut reporter,
-        );
+        let rows = run(&self.stage, "suite.yaml", &selected, options, &mut reporter);
         let rows = rows.await;
         (rows, lines)
     }
@@ -108,7 +85,7 @@ impl World {
 
 #[tokio::test]
 async fn rows_are_run_judged_and_reported() {
-    let world = world().await;
+    let world = world();
     let (rows, mut lines) = world.rows(&Selection::default(), &Options::default()).await;
     lines.push(terminal::summary(Summary::of(&rows)));
     let reason = lines
@@ -119,11 +96,14 @@ async fn rows_are_run_judged_and_reported() {
         lines,
         [
             "composition [PASS] render [same]",
-            "    eval mcp_use: deferred (no model provider)",
+            "    eval mcp_use: deferred (no model provider: the suite has no `judge`)",
             "composition [FAIL] render [other]",
-            "    expect #2: `output` expected golden {\"body\":\"b\"}, got {\"body\":\"a text\"}: `output.body` is \"a text\", expected \"b\"",
+            "    expect #2: `output` differs from the golden value:",
+            "        output.body",
+            "          - \"b\"",
+            "          + \"a text\"",
             "    node `never` skipped: its condition is false",
-            "    eval mcp_use: deferred (no model provider)",
+            "    eval mcp_use: deferred (no model provider: the suite has no `judge`)",
             "composition [ERROR] failing",
             "    node `a` failed: …",
             "    no assertion is about node `a`, so its failure makes the row an error",
@@ -136,7 +116,7 @@ async fn rows_are_run_judged_and_reported() {
 
 #[tokio::test]
 async fn reports_for_programs_have_every_row() {
-    let world = world().await;
+    let world = world();
     let (rows, _) = world.rows(&Selection::default(), &Options::default()).await;
     let document = json::document(&rows);
     let summary = json!({"passed": 1, "failed": 1, "errors": 1, "skipped": 1, "evals_deferred": 2});
@@ -155,7 +135,7 @@ async fn reports_for_programs_have_every_row() {
     assert_eq!(row["assertions"][2]["matcher"], "golden");
     assert_eq!(
         row["evals"],
-        json!([{"metric": "mcp_use", "verdict": "deferred"}])
+        json!([{"metric": "mcp_use", "verdict": "deferred", "threshold": 0.5, "reason": "no model provider: the suite has no `judge`"}])
     );
     assert_eq!(row["trace"]["nodes"]["search"]["inputs"], json!({"q": "y"}));
 
@@ -176,7 +156,7 @@ async fn reports_for_programs_have_every_row() {
 
 #[tokio::test]
 async fn rows_are_selected_by_name_tag_and_case() {
-    let world = world().await;
+    let world = world();
     let labels = |selection: Selection| {
         let rows = selection.rows(&world.compositions);
         rows.iter().map(Selected::label).collect::<Vec<_>>()
@@ -202,12 +182,13 @@ async fn rows_are_selected_by_name_tag_and_case() {
 
 #[tokio::test]
 async fn stricter_options_fail_empty_rows_and_deferred_metrics() {
-    let world = world().await;
+    let world = world();
     let options = Options {
         denies_empty: true,
         requires_evals: true,
         retries: 1,
         variables: Map::new(),
+        jobs: 3,
     };
     let (rows, _) = world.rows(&Selection::default(), &options).await;
     let summary = Summary::of(&rows);

@@ -5,7 +5,7 @@
 pub(crate) mod tests;
 
 use crate::coerce::{self, Coercer};
-use crate::expression::{Expression, Piece, Program, ValueTemplate, kind_of};
+use crate::expression::{Expression, Path, Piece, Program, ValueTemplate, kind_of};
 use crate::limits::{Bounds, KEYS_SHOWN_MAX};
 use crate::scope::Scope;
 use crate::step::{Condition, Truth};
@@ -96,10 +96,12 @@ pub struct Missing {
 }
 
 impl Missing {
-    fn new(read: &str) -> Self {
+    /// A read in a Go template, such as `.steps.a.output.b`.
+    fn in_template(read: &str, scope: &dyn Scope) -> Self {
+        let read = read.trim();
         Self {
-            read: read.trim().to_owned(),
-            keys: Vec::new(),
+            read: read.to_owned(),
+            keys: Path::in_template(read).map_or_else(Vec::new, |path| path.keys_beside(scope)),
         }
     }
 }
@@ -127,7 +129,7 @@ pub fn value<'a>(expression: &Expression, scope: &'a dyn Scope) -> Result<Found<
             {
                 GoEvaluated::Missing(span) => {
                     let read = go.text().get(span.range()).unwrap_or(go.text());
-                    Ok(Found::Missing(Missing::new(read)))
+                    Ok(Found::Missing(Missing::in_template(read, scope)))
                 }
                 GoEvaluated::Value(value) => Ok(Found::Value(Cow::Owned(value.into_owned()))),
             }
@@ -156,7 +158,7 @@ pub fn text(expression: &Expression, scope: &dyn Scope) -> Result<String, Fault>
                 .render(Node::Object(&context), &go.render_options(scope.bounds()))?;
             if let (Some(span), false) = (rendered.missing.first(), go.options().go_missing) {
                 let read = go.text().get(span.range()).unwrap_or(go.text());
-                return Err(missing(&Missing::new(read)));
+                return Err(missing(&Missing::in_template(read, scope)));
             }
             String::from_utf8(rendered.bytes).map_err(|_| {
                 Fault::new(

@@ -506,3 +506,15 @@ fn a_path_without_a_value_lists_the_keys_that_exist() {
         "`input.many.x` has no value; the keys there are `k00`, `k01`, `k02`, `k03`, `k04`, `k05`, `k06`, `k07` and 4 more"
     );
 }
+
+#[test]
+fn a_read_in_a_template_lists_the_keys_that_exist() {
+    let mut scope = Still::with_input(json!({ "who": 1 }));
+    scope.results = json!({ "a": { "structuredContent": { "text": "x" } } });
+    let keys = |read: &str| super::Missing::in_template(read, &scope).keys;
+    assert_eq!(keys(".steps.a.output.txt"), ["text"]);
+    assert_eq!(keys(" .params.whom "), ["who"]);
+    for other in [".vars.x", "index .steps \"a\"", ".steps.b.output.x", "."] {
+        assert_eq!(keys(other), [""; 0], "{other}");
+    }
+}

@@ -191,6 +191,21 @@ impl Path {
         self.or_default(found)
     }
 
+    /// A chain of names as Go templates write it; `None` for anything else. For messages alone.
+    pub(crate) fn in_template(read: &str) -> Option<Self> {
+        let names: Vec<&str> = read.strip_prefix('.')?.split('.').collect();
+        let (root, rest) = match names.as_slice() {
+            ["params", rest @ ..] => (Root::Input, rest),
+            ["steps", name, facet, rest @ ..] => {
+                let (name, facet) = ((*name).to_owned(), Facet::in_templates(facet)?);
+                (Root::Step { name, facet }, rest)
+            }
+            _ => return None,
+        };
+        let segments = rest.iter().map(|name| Segment::Key((*name).to_owned()));
+        Some(Self::new(root, segments.collect()))
+    }
+
     /// The keys of the value that lacks the next part of this path.
     pub(crate) fn keys_beside(&self, scope: &dyn Scope) -> Vec<String> {
         let Some(start) = self.start(scope) else {

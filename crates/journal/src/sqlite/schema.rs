@@ -5,6 +5,7 @@ use crate::open::OpenStoreError;
 use crate::private::{self, ChosenBy, NotPrivateError, Rules};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -206,7 +207,13 @@ fn too_new(path: &Path, found: u64) -> OpenStoreError {
 }
 
 pub(super) fn open_error(path: &Path, cause: rusqlite::Error) -> OpenStoreError {
-    if cause.sqlite_error_code() == Some(ErrorCode::ReadOnly) {
+    let is_read_only = match cause.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly) => true,
+        // Another cause is a directory in which the files next to it cannot be made.
+        Some(ErrorCode::CannotOpen) => cannot_be_written(path),
+        _ => false,
+    };
+    if is_read_only {
         return OpenStoreError::ReadOnly {
             path: path.to_path_buf(),
         };
@@ -215,4 +222,15 @@ pub(super) fn open_error(path: &Path, cause: rusqlite::Error) -> OpenStoreError 
         path: path.to_path_buf(),
         cause: cause.into(),
     }
+}
+
+/// The file is there, and its rights or its file system keep this user from writing it.
+fn cannot_be_written(path: &Path) -> bool {
+    let opened = std::fs::OpenOptions::new().append(true).open(path);
+    opened.is_err_and(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+        )
+    })
 }

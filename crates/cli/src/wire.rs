@@ -71,6 +71,14 @@ impl Loaded {
         }
     }
 
+    /// Applies the limits of the store to the settings. Errors in the files come first.
+    pub(crate) fn bound_by(&mut self, args: &StoreArgs) -> anyhow::Result<()> {
+        if self.diagnostics.has_errors() {
+            return Ok(());
+        }
+        bound_ephemeral(args, &mut self.settings)
+    }
+
     /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
     pub(crate) fn name_for_desktops(&mut self) {
         for server in &mut self.settings.servers {

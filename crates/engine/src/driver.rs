@@ -352,7 +352,7 @@ impl Drive {
     }
 }
 
-/// The run waits for people and holds more than is kept in memory meanwhile.
+/// The run waits for people and holds more than should stay in memory meanwhile.
 fn is_large_and_waits(state: &State) -> bool {
     let waits = !(state.questions.is_empty() && state.held.is_empty());
     waits && state.data_bytes > PARK_AT_ONCE_BYTES

@@ -43,12 +43,12 @@ pub trait Journal: Send + Sync + Debug {
     /// All runs that have not ended, parked ones and those of other owners included.
     fn open_runs(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<OpenRun>, JournalError>>;
 
-    /// What the store takes, on its disk or in memory.
+    /// The size of the store in bytes, on its disk or in memory.
     fn bytes(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
         Box::pin(std::future::ready(Ok(0)))
     }
 
-    /// Gives a run another plan, if it has not ended and nobody else drives it. `false`: it was not changed.
+    /// Gives a run another plan, if it has not ended and no other process drives it. `false`: it was not changed.
     fn rebind<'a>(
         &'a self,
         run: &'a RunId,

@@ -277,7 +277,7 @@ fn waiting(shared: &Shared, standing: &Standing, caller: &Caller, terms: &Terms)
     result::unfinished(run, Code::PendingInput, text, terms.declares_output)
 }
 
-/// Over stdio there is no page, and with `--ephemeral` no store that a command could reach.
+/// Over stdio nothing serves a page, and with `--ephemeral` no store that a command could reach.
 const NO_WAY: &str = " Nobody can answer it here: this client cannot be asked, and `--ephemeral` keeps the run in \
     this process alone. Start the server without `--ephemeral` and answer with `onecall runs answer`, serve over HTTP, \
     which has a page for answers, or use a client that supports elicitation.";

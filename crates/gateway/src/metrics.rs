@@ -264,7 +264,7 @@ async fn store(page: &mut Page, shared: &Shared) {
     page.head(
         name,
         "gauge",
-        "What the store takes, on its disk or in memory.",
+        "Size of the store, on its disk or in memory.",
     );
     match shared.runtime.journal().bytes().await {
         Ok(bytes) => page.row(name, &[], bytes),
@@ -274,7 +274,7 @@ async fn store(page: &mut Page, shared: &Shared) {
     page.head(
         name,
         "gauge",
-        "Whether the last write of the store went through.",
+        "1 if the store can be written, as far as is known.",
     );
     page.row(name, &[], u8::from(shared.runtime.store_fault().is_none()));
 }

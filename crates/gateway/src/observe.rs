@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What readiness is told by.
+/// The state that readiness depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Readiness {
     pub(crate) stop: CancellationToken,

@@ -136,8 +136,8 @@ pub(crate) fn expiry() -> u64 {
     now().saturating_add(SEAL_LIFE.as_secs())
 }
 
-/// What answers a question can be used for as long as the question can be answered, and for a day in any case, so that
-/// it can tell how the question was closed. `otherwise`: how long a question without a deadline can be answered.
+/// Links and states that answer a question are valid as long as the question can be answered, and for a day in any
+/// case, so that the page can show how the question was closed. `otherwise`: how long a question without a deadline can be answered.
 pub(crate) fn expiry_of(question: &Asked, otherwise: Duration) -> u64 {
     let deadline = question.deadline.map_or_else(
         || now().saturating_add(otherwise.as_secs()),

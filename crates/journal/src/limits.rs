@@ -50,7 +50,7 @@ pub(crate) const IMPORT_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Limit: nesting of an exported run, whose parser is recursive.
 pub(crate) const IMPORT_NESTING_MAX: usize = 512;
 
-/// What a run in memory takes besides its events, and a batch of events besides their text, in bytes.
+/// Bytes that a run in memory takes besides its events, and a batch of events besides their text.
 pub(crate) const MEMORY_RUN_BYTES: u64 = 1024;
 pub(crate) const MEMORY_BATCH_BYTES: u64 = 48;
 

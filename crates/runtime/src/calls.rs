@@ -677,7 +677,7 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         // Not earlier: whoever finds the run gone from the list can claim it.
         drop(entry);
         if durability == Durability::None {
-            // Whatever it came to, nobody drives it any more and no store has it.
+            // No task drives it any more, and no store has it.
             runtime.inner.open_runs.remove(&run);
         }
         if let Some(own) = own {

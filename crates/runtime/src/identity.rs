@@ -54,7 +54,7 @@ impl Identities {
         })
     }
 
-    /// Whether the plan was bound by files of the same directory, so that a difference is a change and not another
+    /// The plan was bound by files of the same directory, so that a difference is a change and not another
     /// server.
     pub(crate) fn is_of_same_directory(&self, plan: &Plan) -> bool {
         let mut bound = plan.backends.values();

@@ -79,7 +79,7 @@ pub(crate) const QUESTIONS_MAX: usize = 8;
 /// Limit: backends that are counted apart in the metrics.
 pub(crate) const BACKENDS_COUNTED_MAX: usize = 500;
 
-/// What is written to find out whether the store can be written.
+/// Bytes that are written to find out whether the store can be written.
 pub(crate) const PROBE_BYTES: usize = 64 * 1024;
 
 /// Limit: open runs that are counted for operators.

@@ -1,5 +1,5 @@
 //! How many runs are open, and what they hold: of all callers and of each. A new run is admitted here and nowhere else.
-//! Counters are kept as runs begin, grow and end; the store is read at the start and once a minute, for the runs that
+//! Counters change as runs begin, grow and end; the store is read at the start and once a minute, for the runs that
 //! other processes on it begin and end.
 
 use crate::limits::{
@@ -14,6 +14,7 @@ use onecall_engine::identity::RunId;
 use onecall_engine::journal::{JournalError, OpenRun};
 use onecall_engine::state::State;
 use onecall_engine::weight::weight;
+use onecall_source::counted;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,12 +48,14 @@ impl OpenLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OpenRunsError {
     #[error(
-        "{open} runs are open, as many as `limits.open_runs` allows; try again once some have ended"
+        "{} open, as many as `limits.open_runs` allows; try again once some have ended",
+        are(*open)
     )]
     Runs { open: usize },
     #[error(
-        "{open} runs of this caller are open, as many as `limits.open_runs_per_caller` allows; try again once some \
-         have ended or been answered"
+        "{} open for this caller, as many as `limits.open_runs_per_caller` allows; try again once some have ended or \
+         been answered",
+        are(*open)
     )]
     RunsOfCaller { open: usize },
     #[error(
@@ -65,6 +68,11 @@ pub(crate) enum OpenRunsError {
          `limits.open_bytes_per_caller` allows {limit}; try again once some have ended or been answered"
     )]
     BytesOfCaller { held: u64, more: u64, limit: u64 },
+}
+
+fn are(runs: usize) -> String {
+    let verb = if runs == 1 { "is" } else { "are" };
+    format!("{} {verb}", counted(runs, "run"))
 }
 
 /// Callers that do not sign in are one caller.

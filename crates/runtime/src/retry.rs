@@ -238,7 +238,7 @@ impl Retry<'_> {
     }
 }
 
-/// What a step gave, for the step of this index.
+/// The output of a step, to be reused.
 fn kept_step(state: &State, step: u32) -> KeptStep {
     let own = state.step(step);
     KeptStep {

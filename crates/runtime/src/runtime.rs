@@ -356,7 +356,7 @@ impl Runtime {
         self.content().limits.question.unwrap_or(QUESTION_TIMEOUT)
     }
 
-    /// Runs of earlier processes that do not go on here, since they are bound to other backends.
+    /// Runs of earlier processes that cannot resume here, since they are bound to other backends.
     pub fn stranded(&self) -> Vec<Stranded> {
         let stranded = self.inner.stranded.lock();
         stranded.unwrap_or_else(PoisonError::into_inner).clone()
@@ -367,7 +367,7 @@ impl Runtime {
         self.inner.store_health.reason()
     }
 
-    /// How the calls of each backend ended since the process began, and how long they took.
+    /// The calls of each backend since the process began: how they ended, and how long they took.
     pub fn backend_counts(&self) -> Vec<(BackendName, Arc<BackendCounts>)> {
         self.inner.backend_calls.all()
     }

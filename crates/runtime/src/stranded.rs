@@ -1,4 +1,5 @@
-//! Runs that do not go on because they are bound to other backends: which they are, why, and how one is bound anew.
+//! Stranded runs: they cannot resume because they are bound to other backends. Lists them with the reason, and binds
+//! one to the present backends.
 
 use crate::identity::Identities;
 use crate::limits::STRANDED_MAX;
@@ -19,7 +20,7 @@ impl Bindings {
         Self(Identities::of(&server.backends, server.home.as_deref()))
     }
 
-    /// Whether a run with this plan goes on here.
+    /// A run with this plan can resume here.
     pub fn fits(&self, plan: &Plan) -> bool {
         self.0.fits(plan)
     }
@@ -42,7 +43,7 @@ impl Bindings {
     }
 }
 
-/// A run that does not go on, and why.
+/// A run that cannot resume, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranded {
     pub run: RunId,
@@ -50,8 +51,8 @@ pub struct Stranded {
     pub reason: String,
 }
 
-/// Why a run with this plan does not go on with any of these servers: what differs from the first whose files are in
-/// the same directory. `None`: it goes on, or it belongs to the files of another directory.
+/// Why a run with this plan cannot resume with any of these servers: what differs from the first whose files are in
+/// the same directory. `None`: it can, or it belongs to the files of another directory.
 pub fn reason(servers: &[Bindings], plan: &Plan) -> Option<String> {
     reason_among(servers.iter().map(|own| &own.0), plan)
 }

@@ -104,12 +104,12 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
     }
 }
 
-/// Finds out whether the store can be written: nobody may call while the server says that it is not ready.
+/// Finds out whether the store can be written: no calls may come while the server says that it is not ready.
 async fn probe(runtime: &Runtime) {
     let journal = &runtime.inner.journal;
     let filled = Value::from("x".repeat(PROBE_BYTES));
     for value in [&filled, &Value::Null] {
-        // What comes of it is noted by the journal.
+        // The journal remembers a failure.
         if journal.keep("probe", value).await.is_err() {
             return;
         }
@@ -117,7 +117,7 @@ async fn probe(runtime: &Runtime) {
     runtime.inner.store_health.clear();
 }
 
-/// Looks for runs that do not go on because the backends have changed, and logs those that are new.
+/// Looks for runs that cannot resume because the backends have changed, and logs those that are new.
 pub(crate) async fn look_for_stranded(runtime: &Runtime) {
     if !runtime.inner.resumes {
         return;
@@ -148,7 +148,7 @@ pub(crate) async fn look_for_stranded(runtime: &Runtime) {
             %run,
             workflow,
             reason,
-            "a run does not go on; `onecall runs rebind {run}` shows what differs and binds it to these backends"
+            "a run cannot resume; `onecall runs rebind {run}` shows what differs and binds it to these backends"
         );
     }
     *known = found;

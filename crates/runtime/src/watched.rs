@@ -1,5 +1,5 @@
 //! The journal with a memory of its last failure to write, so that readiness can say that the store is unusable and why.
-//! Whatever goes through it is only looked at.
+//! It forwards every call unchanged.
 
 use crate::world::chain;
 use futures::future::BoxFuture;
@@ -21,8 +21,8 @@ impl StoreHealth {
         self.lock().clone()
     }
 
-    /// Remembers a failure. What is refused for what it holds says nothing of the store, and a write that goes through
-    /// may be small enough for a store that has no room for anything else.
+    /// Remembers a failure of the store itself. A success proves nothing: a small write may fit in a store that has no
+    /// room for anything else.
     fn note<T>(&self, written: &Result<T, JournalError>) {
         let Err(
             error @ (JournalError::Full(_)

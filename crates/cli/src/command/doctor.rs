@@ -244,7 +244,7 @@ async fn runs(
         reason,
     } in stranded(journal, bindings, now()).await?
     {
-        let text = format!("run {run} (`{workflow}`) does not go on: {reason}");
+        let text = format!("run {run} (`{workflow}`) cannot resume: {reason}");
         let help = format!("onecall runs rebind {run}{flag}");
         findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
     }

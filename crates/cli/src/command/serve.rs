@@ -49,7 +49,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<Exit> {
         if is_stdio {
             loaded.name_for_desktops();
         }
-        wire::bound_ephemeral(&store, &mut loaded.settings)?;
+        loaded.bound_by(&store)?;
         Ok(loaded)
     };
     let loaded = load()?;
@@ -334,7 +334,7 @@ async fn announce(mounts: Vec<Mount>, options: HttpOptions, address: SocketAddr,
         let Stranded { run, reason, .. } = own;
         let flag = options.store_flag.as_deref().unwrap_or_default();
         print::out(format!(
-            "          run {run} does not go on: {reason}; onecall runs rebind {run}{flag}"
+            "          run {run} cannot resume: {reason}; onecall runs rebind {run}{flag}"
         ));
     }
 }

@@ -50,7 +50,7 @@ fn a_run_that_other_args_strand_says_so_and_is_bound_anew() {
         "{shown}"
     );
     let json = run(home, &["runs", "show", "last", "--json"]).json();
-    assert_eq!(json["does_not_go_on"], why);
+    assert_eq!(json["stranded"], why);
     let doctor = run(home, &["doctor"]).out;
     assert!(doctor.contains(why), "{doctor}");
     let log = home.join("log.txt");

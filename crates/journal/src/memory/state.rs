@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// What is added to a run; its events are in `Lines`.
+/// An append without its events, which are in `Lines`.
 #[derive(Debug)]
 pub(super) struct Addition {
     pub(super) run: RunId,
@@ -153,7 +153,7 @@ impl Run {
     }
 }
 
-/// A run whose events are still text, to be read when nobody else waits for the store.
+/// A run whose events are still text, so that they are parsed without the lock on the store.
 pub(super) struct HeldRun {
     run: StoredRun,
     lines: Vec<u8>,
@@ -230,12 +230,12 @@ impl State {
         }
         let number = self.last_number + 1;
         let run = new_run(epoch, number, new, events);
-        if let Some(key) = run.key() {
-            if let Some(holder) = self.keys.get(&key) {
-                return Err(JournalError::KeyTaken {
-                    run: holder.clone(),
-                });
-            }
+        if let Some(key) = run.key()
+            && let Some(holder) = self.keys.get(&key)
+        {
+            return Err(JournalError::KeyTaken {
+                run: holder.clone(),
+            });
         }
         self.room_for(&run)?;
         if let Some(key) = run.key() {
@@ -257,7 +257,7 @@ impl State {
         Ok(())
     }
 
-    /// An end is taken whatever it holds: it makes the run one that can be evicted.
+    /// The end of a run is always taken: from then on the run can be evicted.
     pub(super) fn append(
         &mut self,
         epoch: u64,

@@ -1,5 +1,5 @@
-//! The history of a run as JSON for people and programs: every time has its unit in its name. What the store holds
-//! keeps its own form.
+//! The history of a run as JSON for people and programs: every time has its unit in its name. The stored form
+//! is another.
 
 use onecall_engine::event::Event;
 use onecall_engine::identity::Timestamp;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The fields of a summary that are times.
 const SUMMARY_TIMES: [&str; 4] = ["created", "updated", "ended", "due"];
 
-/// The fields of events that are times, beside their own.
+/// The fields of events that are times, besides `at`.
 const EVENT_TIMES: [&str; 2] = ["deadline", "due"];
 
 pub fn summary_json(summary: &Summary) -> Value {

@@ -35,7 +35,7 @@ pub(super) fn mark(labels: &mut BTreeMap<String, String>, from: Option<&str>) {
     }
 }
 
-/// Whether the run waits for a server to give it the present definition. One that has begun is like any other.
+/// The run waits for a server to give it the present definition. One that has begun is like any other.
 pub(crate) fn is_wanted(stored: &StoredRun) -> bool {
     let marked = stored.summary.labels.get(DEFINITION);
     stored.events.is_empty()
@@ -62,7 +62,7 @@ pub fn prepare(stored: &StoredRun) -> Result<Retry<'_>, RetryError> {
     })
 }
 
-/// What becomes of the steps of this definition, as far as its files tell.
+/// The fate of each step of this definition, as far as its files show.
 pub fn fates(
     stored: &StoredRun,
     from: Option<&str>,
@@ -212,7 +212,7 @@ async fn try_begin(runtime: &Runtime, stored: &StoredRun) -> Result<bool, Journa
     Ok(true)
 }
 
-/// What the new run begins with, or why it cannot.
+/// The steps that the new run reuses, or why it cannot begin.
 fn repeat(
     old: &State,
     from: Option<&str>,

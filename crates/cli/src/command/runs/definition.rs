@@ -1,4 +1,5 @@
-//! What the files of this directory say now about the workflow of a stored run, for commands that are given no files.
+//! The workflow and the backends of a stored run as the files of this directory describe them now, for commands that
+//! take no files.
 
 use crate::{files, wire};
 use onecall_config::settings::Settings;
@@ -13,10 +14,10 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// Whether the run has another one. `None`: that cannot be told.
+    /// The run has another definition. `None`: unknown.
     pub(super) fn differs(&self, stored: &StoredRun) -> Option<bool> {
         let plan = read_plan(&stored.plan).ok()?;
-        // What a derived tool takes is written out once its backend is known.
+        // The inputs of a derived tool are written out once its backend is known.
         if self.workflow.derives.is_some() {
             return None;
         }
@@ -33,7 +34,7 @@ pub(super) fn present(stored: &StoredRun) -> Option<Definition> {
     Some(Definition { workflow })
 }
 
-/// Why a run that has not ended does not go on with the backends in the files of this directory.
+/// Why a run that has not ended cannot resume with the backends in the files of this directory.
 pub(super) fn bound_elsewhere(stored: &StoredRun) -> Option<String> {
     if stored.summary.phase.is_ended() {
         return None;

@@ -82,11 +82,11 @@ pub(super) async fn run(args: RebindArgs) -> anyhow::Result<Exit> {
         bail!("run `{run}` is driven by a server right now, or has just ended; look at it again");
     }
     print::out(format!("bound run {run} to these backends"));
-    print::err("a server with these files goes on with it within ten seconds");
+    print::err("a server with these files resumes it within ten seconds");
     Ok(Exit::Ok)
 }
 
-/// Asks where somebody can answer.
+/// Asks on a terminal; elsewhere the answer is no.
 fn is_confirmed() -> anyhow::Result<bool> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Ok(false);

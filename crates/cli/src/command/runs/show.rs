@@ -39,7 +39,7 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
     if args.json {
         let mut shown = serde_json::to_value(&history)?;
         if let Some(reason) = elsewhere {
-            shown["does_not_go_on"] = Value::from(reason);
+            shown["stranded"] = Value::from(reason);
         }
         print::out(serde_json::to_string_pretty(&shown)?);
         return Ok(Exit::Ok);
@@ -57,7 +57,7 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
         }
         if let Some(reason) = elsewhere {
             let (run, flag) = (&stored.summary.id, &journal.flag);
-            print::out(format!("run {run} does not go on: {reason}"));
+            print::out(format!("run {run} cannot resume: {reason}"));
             print::out(format!(
                 "  = help: `onecall runs rebind {run}{flag}` shows what differs and binds it to these backends"
             ));

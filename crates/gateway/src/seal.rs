@@ -182,6 +182,7 @@ fn canonical(value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onecall_engine::identity::Timestamp;
     use serde_json::json;
 
     #[test]
@@ -222,6 +223,27 @@ mod tests {
             assert!(opened.is_none(), "changed at {at}");
         }
         assert!(sealer.unseal::<Value>(Purpose::AnswerLink, "").is_none());
+    }
+
+    #[test]
+    fn a_link_is_valid_as_long_as_its_question_and_a_day_at_least() {
+        let day = 24 * 3_600;
+        let valid_for = |deadline: Option<u64>| {
+            let question = Asked {
+                step: "s".to_owned(),
+                round: 0,
+                message: String::new(),
+                schema: None,
+                url: None,
+                deadline: deadline.map(|after| Timestamp::from_micros((now() + after) * 1_000_000)),
+                fault: None,
+            };
+            expiry_of(&question, Duration::from_secs(3 * day)) - now()
+        };
+        for (deadline, days) in [(Some(7 * day), 7), (Some(300), 1), (None, 3)] {
+            let valid = valid_for(deadline);
+            assert!(valid.abs_diff(days * day) < 60, "{deadline:?}: {valid} s");
+        }
     }
 
     #[test]

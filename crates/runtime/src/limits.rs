@@ -99,6 +99,10 @@ pub(crate) const UNDELIVERED_MAX: usize = 1_000;
 pub(crate) const RELEASE_PAUSE_FIRST: Duration = Duration::from_millis(500);
 pub(crate) const RELEASE_PAUSE_MAX: Duration = Duration::from_secs(10);
 
+/// How long an error that was logged is only counted, at first and at last.
+pub(crate) const REPEATED_PAUSE_FIRST: Duration = Duration::from_secs(10);
+pub(crate) const REPEATED_PAUSE_MAX: Duration = Duration::from_mins(10);
+
 /// Limit: different errors whose repetitions are counted.
 pub(crate) const REPEATED_MAX: usize = 64;
 

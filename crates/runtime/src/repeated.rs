@@ -1,17 +1,13 @@
 //! Logs errors that come back again and again, such as those of a full disk: at once, then ever more rarely, with how
 //! often they came in between.
 
-use crate::limits::REPEATED_MAX;
+use crate::limits::{REPEATED_MAX, REPEATED_PAUSE_FIRST, REPEATED_PAUSE_MAX};
 use crate::world::chain;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// How long an error that was logged is only counted: at first, and at last.
-const PAUSE_FIRST: Duration = Duration::from_secs(10);
-const PAUSE_MAX: Duration = Duration::from_mins(10);
 
 /// An error that was not seen for so long is new.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(20);
@@ -53,7 +49,7 @@ impl Repeated {
                 return None;
             }
             one.logged = now;
-            one.pause = one.pause.saturating_mul(2).min(PAUSE_MAX);
+            one.pause = one.pause.saturating_mul(2).min(REPEATED_PAUSE_MAX);
             return Some(std::mem::take(&mut one.count));
         }
         if known.len() >= REPEATED_MAX {
@@ -64,7 +60,7 @@ impl Repeated {
             Repetition {
                 last: now,
                 logged: now,
-                pause: PAUSE_FIRST,
+                pause: REPEATED_PAUSE_FIRST,
                 count: 0,
             },
         );

@@ -46,6 +46,7 @@ pub use catalog::{
 };
 pub use error::{CallError, ConnectError, StartError};
 pub use http::{FetchError, Posted, fetch_json, is_safe_url, post_json};
+pub use limits::IN_FLIGHT_DEFAULT;
 pub use lists::ListKind;
 pub use news::Changes;
 pub use onecall_workflow::name::BackendName;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Limit: calls in flight to one backend, unless its options say otherwise.
-pub(crate) const IN_FLIGHT_DEFAULT: usize = 32;
+pub const IN_FLIGHT_DEFAULT: usize = 64;
 /// Limit: messages waiting for a child that does not read.
 pub(crate) const OUTBOUND_MAX: usize = 64;
 /// Limit: messages written in one go.

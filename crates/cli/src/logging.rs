@@ -27,10 +27,11 @@ pub(crate) fn start(cli: &Cli) -> anyhow::Result<()> {
     })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| print::LogWriter);
+        .with_writer(|| print::LogWriter::Json);
     match cli.log {
         LogFormat::Text => {
             let builder = builder.with_ansi(print::Style::of_stderr().color);
+            let builder = builder.with_writer(|| print::LogWriter::Text);
             builder.finish().with(Unsaid).init();
         }
         LogFormat::Json => builder.json().finish().with(Unsaid).init(),

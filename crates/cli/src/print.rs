@@ -4,6 +4,7 @@
 use indicatif::MultiProgress;
 use onecall_runtime::now;
 pub(crate) use onecall_source::counted;
+use onecall_source::hidden;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -27,7 +28,7 @@ pub(crate) fn live(picture: Option<MultiProgress>) {
 }
 
 /// Writes to stderr while the live picture is taken away, and puts it back below.
-fn beside_picture<T>(write: impl FnOnce() -> T) -> T {
+fn above_picture<T>(write: impl FnOnce() -> T) -> T {
     let picture = LIVE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match picture {
         Some(picture) => picture.suspend(write),
@@ -36,13 +37,29 @@ fn beside_picture<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// Stderr as the log writes to it.
-#[derive(Debug)]
-pub(crate) struct LogWriter;
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LogWriter {
+    /// Lines for people, which may hold what a backend wrote.
+    Text,
+    /// Lines for programs, verbatim.
+    Json,
+}
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
         // One event is one write.
-        beside_picture(|| std::io::stderr().lock().write(bytes))
+        above_picture(|| {
+            let mut stderr = std::io::stderr().lock();
+            match self {
+                Self::Json => stderr.write_all(bytes),
+                Self::Text => {
+                    let text = for_people(&text, stderr.is_terminal());
+                    stderr.write_all(text.as_bytes())
+                }
+            }
+        })?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -53,16 +70,24 @@ impl Write for LogWriter {
 /// Whether a result could not be written.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// A line of result.
+/// A line of result, for people.
 pub(crate) fn out(text: impl AsRef<str>) {
-    let mut stdout = std::io::stdout().lock();
+    let is_terminal = std::io::stdout().is_terminal();
+    write_out(&for_people(text.as_ref(), is_terminal));
+}
+
+/// A result that programs read, such as JSON: verbatim, unless it goes to a terminal.
+pub(crate) fn data(text: impl AsRef<str>) {
     let text = text.as_ref();
-    // A program at the other end gets what there is, byte for byte.
-    let text = if stdout.is_terminal() {
-        harmless(text)
+    if std::io::stdout().is_terminal() {
+        write_out(&harmless(text));
     } else {
-        Cow::Borrowed(text)
-    };
+        write_out(text);
+    }
+}
+
+fn write_out(text: &str) {
+    let mut stdout = std::io::stdout().lock();
     let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     let lost = written
         .err()
@@ -84,12 +109,8 @@ pub(crate) fn err(text: impl AsRef<str>) {
     let text = text.as_ref();
     if !IS_JSON.load(Ordering::Relaxed) {
         let stderr = std::io::stderr();
-        let text = if stderr.is_terminal() {
-            harmless(text)
-        } else {
-            Cow::Borrowed(text)
-        };
-        beside_picture(|| {
+        let text = for_people(text, stderr.is_terminal());
+        above_picture(|| {
             let _ = writeln!(stderr.lock(), "{text}");
         });
         return;
@@ -100,10 +121,19 @@ pub(crate) fn err(text: impl AsRef<str>) {
     }
 }
 
-/// Text as a terminal may have it: with colours, without anything that moves, renames or answers. Much of what is
-/// printed was written by a backend.
+/// Text without hidden characters. Only a terminal gets colours.
+fn for_people(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        harmless(text)
+    } else {
+        hidden::strip(text)
+    }
+}
+
+/// Text as a terminal may have it: with colours, without hidden characters and without anything that moves, renames or
+/// answers. Much of what is printed was written by a backend.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let is_odd = hidden::is_hidden;
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
@@ -125,7 +155,9 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 fn colour(text: &str) -> Option<&str> {
     let numbers = text.strip_prefix("\u{1b}[")?;
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-    numbers[end..].starts_with('m').then(|| &text[..end + 3])
+    // Text in no colour at all would be hidden too.
+    let is_concealed = numbers[..end].split(';').any(|number| number == "8");
+    (numbers[end..].starts_with('m') && !is_concealed).then(|| &text[..end + 3])
 }
 
 /// A line as the log would write it.
@@ -175,7 +207,7 @@ impl Style {
 
 #[cfg(test)]
 mod tests {
-    use super::{Style, harmless};
+    use super::{Style, for_people, harmless};
     use std::ffi::OsString;
 
     fn style(is_terminal: bool, set: &[(&str, &str)]) -> (bool, bool) {
@@ -195,6 +227,10 @@ mod tests {
         assert_eq!(harmless(&text), told);
         assert_eq!(harmless("ends in \u{1b}[3"), "ends in [3");
         assert_eq!(harmless("plain …"), "plain …");
+        assert_eq!(harmless("a\u{202e}b\u{e0041}\u{1b}[0;8mc"), "ab[0;8mc");
+        let red = "\u{1b}[31mred\u{202e}\u{1b}[0m";
+        assert_eq!(for_people(red, true), "\u{1b}[31mred\u{1b}[0m");
+        assert_eq!(for_people(red, false), "[31mred[0m");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use onecall_journal::private::{self, ChosenBy};
 use onecall_journal::{MemoryStore, Retention, SealKey};
 use onecall_runtime::now;
 use onecall_runtime::runtime::{Options, Runtime};
+use onecall_runtime::saved::{SavedTools, check_parallel};
 use onecall_runtime::sources::{self, Stamp};
 use onecall_source::render::{self, TextOptions};
 use onecall_source::{Diagnostic, Diagnostics, Place, SourceMap, codes};
@@ -169,6 +170,10 @@ pub(crate) fn understand_in(
         diagnostics.extend(apply_lock(file, &mut settings));
     }
     diagnostics.extend(access::open_files(&settings));
+    for server in &settings.servers {
+        let catalog = SavedTools::default().catalog(server).0;
+        diagnostics.append(check_parallel(server, &catalog));
+    }
     diagnostics.sort();
     let mut stamp = collected.stamp;
     for path in access::files(&settings) {

@@ -132,6 +132,25 @@ impl SavedTools {
     }
 }
 
+/// Loops that make more calls at once than the backends of a server take.
+pub fn check_parallel(server: &Server, catalog: &Catalog) -> Diagnostics {
+    let in_flight_max = |name: &BackendName| {
+        let mut backends = server.backends.iter();
+        let backend = backends.find(|backend| backend.name == *name);
+        let stated = backend.and_then(|backend| backend.max_in_flight);
+        stated.unwrap_or(onecall_backends::IN_FLIGHT_DEFAULT)
+    };
+    let mut diagnostics = Diagnostics::new();
+    for workflow in &server.workflows {
+        diagnostics.append(onecall_workflow::check::check_parallel(
+            workflow,
+            catalog,
+            in_flight_max,
+        ));
+    }
+    diagnostics
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ mod diagnostics;
 mod counted;
 mod document;
 mod fields;
+pub mod hidden;
 mod node;
 mod parse;
 mod suggest;

@@ -6,12 +6,16 @@ mod arguments;
 mod defaults;
 mod derived;
 mod fields;
+mod hidden;
+mod parallel;
 pub(crate) mod schema;
 mod tools;
 mod unusable;
 mod unused;
 
 pub(crate) use fields::no_field;
+pub use hidden::hidden_characters;
+pub use parallel::check_parallel;
 
 use crate::catalog::{Catalog, CatalogTool, Resolution};
 use crate::derive;

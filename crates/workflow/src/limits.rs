@@ -119,3 +119,6 @@ pub(crate) mod schema {
     /// Defaults filled into one value.
     pub(crate) const DEFAULTS_MAX: u32 = 10_000;
 }
+
+/// Limit: hidden characters that one warning lists.
+pub(crate) const HIDDEN_LISTED_MAX: usize = 8;

@@ -6,6 +6,7 @@ use crate::{print, waiting, wire};
 use clap::Args;
 use onecall_backends::{BackendState, BackendStatus};
 use onecall_runtime::runtime::Runtime;
+use onecall_workflow::check::hidden_characters;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ fn show(runtime: &Runtime, as_json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::NothingSelected);
     }
     if as_json {
-        print::out(serde_json::to_string_pretty(&runtime.backend_reports())?);
+        print::data(serde_json::to_string_pretty(&runtime.backend_reports())?);
     } else {
         let rows: Vec<Row> = statuses.iter().map(row).collect();
         let widths = widths(&rows);
@@ -61,6 +62,13 @@ fn show(runtime: &Runtime, as_json: bool) -> anyhow::Result<Exit> {
             for remark in &status.remarks {
                 print::out(format!("\n{}: {remark}", status.name));
             }
+        }
+        for warning in &hidden_characters(&runtime.catalog()) {
+            print::out(format!(
+                "\nwarning[{}]: {}",
+                warning.code.as_str(),
+                warning.message
+            ));
         }
     }
     let is_up = |status: &BackendStatus| status.state == BackendState::Ready;

@@ -9,10 +9,10 @@ use anyhow::Context;
 use onecall_config::in_words_of_suites;
 use onecall_config::settings::Settings;
 use onecall_runtime::publish::{list_cost, offered};
-use onecall_runtime::saved::SavedTools;
+use onecall_runtime::saved::{SavedTools, check_parallel};
 use onecall_runtime::sources;
 use onecall_source::{Diagnostic, Diagnostics, Place, render};
-use onecall_workflow::check::check;
+use onecall_workflow::check::{check, hidden_characters};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -53,15 +53,15 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Exit> {
                 .iter()
                 .map(|fault| render::json(fault, &loaded.sources))
                 .collect();
-            print::out(serde_json::to_string_pretty(&all)?);
+            print::data(serde_json::to_string_pretty(&all)?);
         }
         CheckFormat::Status => {
             let blocks = wire::statuses(&loaded, &inputs, &unfit);
-            print::out(serde_json::to_string_pretty(&blocks)?);
+            print::data(serde_json::to_string_pretty(&blocks)?);
         }
         CheckFormat::Sarif => {
             let report = render::sarif(faults, &loaded.sources, env!("CARGO_PKG_VERSION"));
-            print::out(serde_json::to_string_pretty(&report)?);
+            print::data(serde_json::to_string_pretty(&report)?);
         }
     }
     if inputs.is_empty() && !faults.has_errors() {
@@ -102,6 +102,18 @@ fn check_tools(loaded: &wire::Loaded, saved: Option<&SavedTools>, lock_file: &Pa
         }
         let (catalog, odd) = saved.unwrap_or(&none).catalog(server);
         unfit.append(odd);
+        unfit.append(hidden_characters(&catalog));
+        if saved.is_some() {
+            // Without tools it was checked when the files were loaded.
+            let crowded = check_parallel(server, &catalog);
+            let known = &loaded.diagnostics;
+            unfit.extend(
+                crowded
+                    .iter()
+                    .filter(|own| known.iter().all(|other| other != *own))
+                    .cloned(),
+            );
+        }
         // What no server publishes stands beside them, and is held against the backends of the first.
         let is_first = index == 0;
         let beside = settings.beside().filter(|_| is_first);

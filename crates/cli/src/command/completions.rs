@@ -17,6 +17,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "onecall", &mut script);
-    print::out(String::from_utf8_lossy(&script).trim_end());
+    print::data(String::from_utf8_lossy(&script).trim_end());
     Exit::Ok
 }

@@ -80,7 +80,7 @@ fn enter(args: &ConnectArgs) -> anyhow::Result<Exit> {
     }
     let change = file.set(client.key(), &args.name, &entry)?;
     if args.print {
-        print::out(file.to_text().trim_end());
+        print::data(file.to_text().trim_end());
         return Ok(Exit::Ok);
     }
     let shown = path.display();

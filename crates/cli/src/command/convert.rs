@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Exit> {
         print::err("error: the path holds no workflow");
         return Ok(Exit::NothingSelected);
     }
-    print::out(documents.join("---\n").trim_end());
+    print::data(documents.join("---\n").trim_end());
     Ok(Exit::Ok)
 }
 

@@ -123,7 +123,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     findings.extend(entries::findings(&files, &args.paths).await?);
     if args.json {
         let all: Vec<Value> = findings.iter().map(Finding::to_json).collect();
-        print::out(serde_json::to_string_pretty(&all)?);
+        print::data(serde_json::to_string_pretty(&all)?);
     } else {
         show(&findings);
     }

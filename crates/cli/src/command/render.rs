@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RenderArgs) -> anyhow::Result<Exit> {
                 let read = source.get(span.range()).unwrap_or_default();
                 print::err(format!("warning: `{}` has no value", read.trim()));
             }
-            print::out(rendered.into_string());
+            print::data(rendered.into_string());
             Ok(Exit::Ok)
         }
         Err(error) => {
@@ -69,7 +69,7 @@ fn lines(mode: Mode) -> anyhow::Result<Exit> {
         }
         let text = String::from_utf8_lossy(&line);
         if !text.trim().is_empty() {
-            print::out(gotemplate::lines::answer(text.trim_end(), mode));
+            print::data(gotemplate::lines::answer(text.trim_end(), mode));
         }
     }
 }

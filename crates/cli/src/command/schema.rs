@@ -21,7 +21,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<Exit> {
             ));
         }
     };
-    print::out(serde_json::to_string_pretty(&schema)?);
+    print::data(serde_json::to_string_pretty(&schema)?);
     Ok(Exit::Ok)
 }
 
@@ -46,7 +46,7 @@ fn keys(args: &SchemaArgs) -> anyhow::Result<Exit> {
         let rows = rows
             .iter()
             .map(|(effect, part, key)| json!({ "part": part, "key": key, "effect": effect }));
-        print::out(serde_json::to_string_pretty(&rows.collect::<Vec<_>>())?);
+        print::data(serde_json::to_string_pretty(&rows.collect::<Vec<_>>())?);
         return Ok(Exit::Ok);
     }
     for (effect, part, key) in rows {

@@ -279,6 +279,7 @@ impl<'a> Session<'a> {
     }
 
     fn report(&mut self, summary: Summary) -> anyhow::Result<()> {
+        let is_for_people = matches!(self.args.format, Format::Pretty | Format::Github);
         let text = match self.args.format {
             Format::Json => serde_json::to_string_pretty(&json::document(&self.rows))?,
             Format::Junit => junit::xml(&self.rows)?,
@@ -289,7 +290,8 @@ impl<'a> Session<'a> {
             }
         };
         match &self.args.output {
-            None => print::out(text.trim_end()),
+            None if is_for_people => print::out(text.trim_end()),
+            None => print::data(text.trim_end()),
             Some(file) => write(file, &text)?,
         }
         Ok(())

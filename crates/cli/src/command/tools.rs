@@ -126,7 +126,7 @@ async fn show(runtime: &Runtime, args: &ToolsArgs, is_elsewhere: bool) -> anyhow
             path.display()
         ));
     } else if args.json {
-        print::out(saved.to_text().trim_end());
+        print::data(saved.to_text().trim_end());
     } else {
         for tool in &runtime.catalog().tools {
             let name = tool.name.as_ref().map_or("-", |name| name.as_str());

@@ -16,6 +16,7 @@ mod equivalent;
 mod faults;
 mod folders;
 mod guides;
+mod hidden;
 mod http;
 mod names;
 mod needs;

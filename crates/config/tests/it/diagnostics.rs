@@ -18,6 +18,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "WF312",
         "needs saved tools of two backends, tested in `cli`",
     ),
+    (
+        "WF313",
+        "needs a tool with such characters, tested in `workflow` and `cli`",
+    ),
+    ("WF314", "raised when files are loaded, tested in `cli`"),
     ("WF635", "needs the rights of a file, tested in `cli`"),
     (
         "WF315",

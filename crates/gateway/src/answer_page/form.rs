@@ -8,6 +8,7 @@ mod shape;
 mod tests;
 
 use draw::Drawing;
+use onecall_source::hidden::is_hidden;
 use onecall_workflow::coerce::mask;
 use serde_json::{Map, Value};
 
@@ -43,6 +44,8 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
+            // Line breaks of a form are two characters.
+            hidden if is_hidden(hidden) && hidden != '\r' => {}
             other => escaped.push(other),
         }
     }

@@ -79,6 +79,8 @@ super::codes! {
     TOOL_CHANGED = "WF310", "tool is not as it was locked", "A step calls a tool that has changed since the lock file was written, or is not in it.";
     LOCK_UNREADABLE = "WF311", "lock file cannot be read", "The lock file beside the files is not one that this version can read.";
     NAMES_UNSETTLED = "WF312", "tools are not named as configured", "The tools of the backends do not fit what the configuration says of their names.";
+    HIDDEN_CHARACTERS = "WF313", "hidden characters in a tool", "The definition of a tool has characters that people do not see and models read.";
+    PARALLEL = "WF314", "backend takes fewer calls than a loop makes", "A loop makes more calls at once than its backend takes.";
     UNUSABLE_TOOL_SCHEMA = "WF315", "schema of a tool cannot be used", "A step calls a tool with an input schema against which no arguments can be checked.";
 
     // `WF4xx`: questions to people, and output.

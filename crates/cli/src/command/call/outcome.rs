@@ -28,14 +28,14 @@ pub(super) fn print_result(exact: &Exact) -> Exit {
 fn print_data(exact: &Exact) {
     let result = exact.value();
     match exact.field("structuredContent") {
-        Some(structured) => print::out(pretty(&structured)),
+        Some(structured) => print::data(pretty(&structured)),
         None if is_error(result) => {
             let failure = exact
                 .field("_meta")
                 .and_then(|own| own.field(onecall_mcp::meta::ERROR));
-            print::out(pretty(failure.as_ref().unwrap_or(exact)));
+            print::data(pretty(failure.as_ref().unwrap_or(exact)));
         }
-        None => print::out(text(result)),
+        None => print::data(text(result)),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) async fn run(runtime: &Runtime, tool: &str, arguments: Value) -> anyh
             return Ok(exit);
         }
     };
-    print::out(result.raw().get());
+    print::data(result.raw().get());
     for line in below(&result) {
         print::out(line);
     }

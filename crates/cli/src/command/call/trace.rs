@@ -27,7 +27,7 @@ pub(super) async fn write(runtime: &Runtime, run: &RunId, file: &Path) -> anyhow
     let stored = stored.context("the run was not stored, so it has no trace")?;
     let text = serde_json::to_string_pretty(&nodes::of_stored(&masked(stored)?)?)?;
     if file.as_os_str() == "-" {
-        print::out(text);
+        print::data(text);
         return Ok(());
     }
     std::fs::write(file, text + "\n").with_context(|| format!("cannot write `{}`", file.display()))

@@ -18,7 +18,7 @@ pub(super) async fn export(args: RunsExportArgs) -> anyhow::Result<Exit> {
         let lacks_some = shown.events != stored.events;
         onecall_journal::export(shown, lacks_some)?
     };
-    print::out(text.trim_end());
+    print::data(text.trim_end());
     Ok(Exit::Ok)
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn run(args: DiffArgs) -> anyhow::Result<Exit> {
     let difference = compare(&a, &b);
     if args.json {
         let told = json!({ "a": a.summary.id, "b": b.summary.id, "difference": difference });
-        print::out(serde_json::to_string_pretty(&told)?);
+        print::data(serde_json::to_string_pretty(&told)?);
         return Ok(Exit::Ok);
     }
     print::out(format!("- {}  {}", a.summary.id, a.summary.workflow));

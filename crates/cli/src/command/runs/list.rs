@@ -64,7 +64,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     };
     if args.json {
         let runs: Vec<_> = runs.iter().map(history::summary_json).collect();
-        print::out(serde_json::to_string_pretty(&runs)?);
+        print::data(serde_json::to_string_pretty(&runs)?);
     } else {
         for run in &runs {
             let is_answered = match &found {

@@ -66,7 +66,7 @@ pub(super) async fn run(args: RetryArgs) -> anyhow::Result<Exit> {
             "definition_changed": has_changed,
             "steps": steps,
         });
-        print::out(serde_json::to_string_pretty(&told)?);
+        print::data(serde_json::to_string_pretty(&told)?);
         return Ok(Exit::Ok);
     }
     print::out(format!("retry of {old} ({})", stored.summary.workflow));

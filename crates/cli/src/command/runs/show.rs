@@ -41,7 +41,7 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
         if let Some(reason) = elsewhere {
             shown["stranded"] = Value::from(reason);
         }
-        print::out(serde_json::to_string_pretty(&shown)?);
+        print::data(serde_json::to_string_pretty(&shown)?);
         return Ok(Exit::Ok);
     }
     let repeats = repeats(&*journal, &stored.summary.id).await?;
@@ -85,7 +85,7 @@ fn mark_answered(history: &mut RunHistory, before: &[String], after: &[String]) 
 fn show_events(events: &[Event], json: bool) -> anyhow::Result<Exit> {
     if json {
         let events: Vec<Value> = events.iter().map(history::event_json).collect();
-        print::out(serde_json::to_string_pretty(&events)?);
+        print::data(serde_json::to_string_pretty(&events)?);
         return Ok(Exit::Ok);
     }
     let from = events

@@ -27,6 +27,9 @@ pub struct Trace {
     pub output: Value,
     pub cost_total: f64,
     pub tokens_total: u64,
+    /// The calls that were made.
+    #[serde(skip)]
+    pub calls: u64,
     /// The cap that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tripped: Option<&'static str>,
@@ -138,6 +141,7 @@ pub fn of(state: &State) -> Trace {
         output: output(state),
         cost_total: state.spent.cost.as_usd(),
         tokens_total: state.spent.tokens,
+        calls: state.calls_made,
         budget_tripped: budget_tripped(state),
         failure: failure(state),
     }

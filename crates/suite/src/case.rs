@@ -1,6 +1,6 @@
 //! The tests of a composition, read from its suite: assertions, cases, and which rows they make.
 
-use crate::eval::Evaluation;
+use crate::eval::{Evaluation, Metric};
 use crate::matchers::Matcher;
 use crate::target::{ParseTargetError, Target};
 use onecall_dialects::mcptest::{Freeze, Tests};
@@ -81,6 +81,15 @@ impl Composition {
             return Vec::new();
         }
         self.evaluation.key_variables()
+    }
+
+    pub(crate) fn metrics(&self) -> &[Metric] {
+        &self.evaluation.metrics
+    }
+
+    /// Answers that one question asks for: samples of each juror.
+    pub(crate) fn judge_answers(&self) -> u64 {
+        self.evaluation.answers_per_question()
     }
 
     pub fn name(&self) -> &str {

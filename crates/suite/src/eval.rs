@@ -107,6 +107,35 @@ enum Tree {
     },
 }
 
+impl Evaluation {
+    /// None if no judge is named.
+    pub(crate) fn answers_per_question(&self) -> u64 {
+        self.judge.as_ref().map_or(0, |judge| {
+            u64::from(judge.samples) * judge.jury.len().max(1) as u64
+        })
+    }
+}
+
+impl Metric {
+    /// The questions it asks at most.
+    pub(crate) fn requests_max(&self) -> u64 {
+        match &self.test {
+            Test::Question(_) => 1,
+            Test::Criteria(rubric) => rubric.criteria.len() as u64,
+            Test::Tree(tree) => tree.depth(),
+        }
+    }
+}
+
+impl Tree {
+    fn depth(&self) -> u64 {
+        match self {
+            Self::Leaf { .. } => 0,
+            Self::Ask { yes, no, .. } => 1 + yes.depth().max(no.depth()),
+        }
+    }
+}
+
 /// What the metrics of a row came to.
 pub(crate) async fn judge(
     composition: &Composition,

@@ -1,5 +1,6 @@
 //! Running rows: each row is one run of its composition on the engine, then judged.
 
+use crate::baseline::Baseline;
 use crate::case::{Case, Composition};
 use crate::eval::{self, candidate};
 use crate::judge::judge;
@@ -24,6 +25,8 @@ pub struct Options {
     pub requires_evals: bool,
     /// How many rows run at the same time; at least one does.
     pub jobs: usize,
+    /// A row that uses much more than this fails.
+    pub baseline: Option<Baseline>,
 }
 
 /// A row that was selected.
@@ -102,6 +105,7 @@ async fn attempt(stage: &Stage, suite: &str, selected: Selected<'_>, options: &O
         reason: None,
         is_unchecked: false,
         place: composition.place.clone(),
+        needs: stage.needs(composition),
         trace: None,
     };
     match played {
@@ -110,6 +114,9 @@ async fn attempt(stage: &Stage, suite: &str, selected: Selected<'_>, options: &O
             judge_into(&mut row, selected, played, options);
         }
         Err(reason) => row.reason = Some(reason),
+    }
+    if let Some(baseline) = &options.baseline {
+        baseline.apply(&mut row);
     }
     row
 }

@@ -1,6 +1,7 @@
 //! Reporters: they are given rows as they end and never call into the runner.
 
 pub mod github;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod terminal;

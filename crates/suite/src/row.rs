@@ -5,6 +5,7 @@ use onecall_runtime::nodes::Trace;
 use onecall_source::Place;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One run of a composition and what was found.
@@ -33,6 +34,9 @@ pub struct Row {
     pub is_unchecked: bool,
     #[serde(skip)]
     pub place: Place,
+    /// What each node needs, for pictures.
+    #[serde(skip)]
+    pub needs: BTreeMap<String, Vec<String>>,
     pub trace: Option<Trace>,
 }
 

@@ -117,6 +117,17 @@ impl Stage {
         called.collect()
     }
 
+    /// What each node needs.
+    pub(crate) fn needs(&self, composition: &Composition) -> BTreeMap<String, Vec<String>> {
+        let steps = self.bound(composition).into_iter();
+        let steps = steps.flat_map(|bound| &bound.plan.workflow.steps);
+        let needs = steps.map(|step| {
+            let needs = step.needs.iter().map(|need| need.step.to_string());
+            (step.name.to_string(), needs.collect())
+        });
+        needs.collect()
+    }
+
     /// Runs a composition once.
     pub(crate) async fn play(
         &self,

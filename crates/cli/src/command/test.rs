@@ -1,6 +1,7 @@
 //! `onecall test`: runs the compositions of suites and judges what they came to.
 //! Rows go to stdout as they end, or as one report; what is wrong with the files goes to stderr.
 
+mod baseline;
 mod failed;
 mod judgements;
 mod live;
@@ -14,9 +15,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use live::Live;
 use onecall_config::settings::Settings;
-use onecall_suite::report::{Reporter, Silent, github, json, junit, terminal};
+use onecall_suite::report::{Reporter, Silent, github, html, json, junit, terminal};
 use onecall_suite::row::{Row, Summary};
-use onecall_suite::{Composition, Options, Selected, Selection, Stage, run as run_rows};
+use onecall_suite::{
+    Composition, Options, Projection, Selected, Selection, Spending, Stage, projection,
+    run as run_rows,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tapes::TapeFiles;
@@ -69,6 +73,15 @@ pub(crate) struct TestArgs {
     /// The directory of the tapes [default: the name of the suite with `.cassettes`]
     #[arg(long, value_name = "DIR")]
     cassette: Option<PathBuf>,
+    /// Show what would run, and run nothing: rows, calls, the most it can cost
+    #[arg(long)]
+    plan: bool,
+    /// Fail rows that use more than 20 % above what this file says of cost, tokens, calls and time
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write what the rows used to the file of `--baseline`
+    #[arg(long, requires = "baseline")]
+    update_baseline: bool,
     /// Print the trace of each row
     #[arg(long)]
     trace: bool,
@@ -99,6 +112,8 @@ enum Format {
     Junit,
     /// Annotations for GitHub, after the lines
     Github,
+    /// One HTML page with the graph and trace of each failure
+    Html,
 }
 
 pub(crate) async fn run(args: TestArgs) -> anyhow::Result<Exit> {
@@ -159,6 +174,7 @@ struct Session<'a> {
     annotations: Vec<String>,
     /// Lines for people that go to a file.
     lines: Vec<String>,
+    planned: Vec<Projection>,
     selected: usize,
     has_errors: bool,
 }
@@ -171,6 +187,10 @@ impl<'a> Session<'a> {
             denies_empty: args.deny_empty,
             requires_evals: args.require_eval,
             jobs: usize::from(args.jobs),
+            baseline: match &args.baseline {
+                Some(file) if !args.update_baseline => Some(baseline::read(file)?),
+                Some(_) | None => None,
+            },
         };
         Ok(Self {
             args,
@@ -178,6 +198,7 @@ impl<'a> Session<'a> {
             rows: Vec::new(),
             annotations: Vec::new(),
             lines: Vec::new(),
+            planned: Vec::new(),
             selected: 0,
             has_errors: false,
         })
@@ -220,6 +241,12 @@ impl<'a> Session<'a> {
         let servers: Vec<String> = backends.map(|own| own.name.to_string()).collect();
         let files = TapeFiles::of(self.args, &suite.file, &tests, &servers);
         let tapes = files.read(self.args, &tests, &tapes::secrets(&variables))?;
+        if self.args.plan {
+            let workflows: Vec<_> = settings.workflows().cloned().collect();
+            let planned = projection(&rows, &workflows, &tapes, self.args.retries);
+            self.planned.extend(planned);
+            return Ok(());
+        }
         let judged = judgements::file(self.args, &suite.file);
         let known = judgements::read(self.args, &judged, &compositions)?;
         let live = Live::start(settings, &rows, tapes, known).await?;
@@ -268,8 +295,18 @@ impl<'a> Session<'a> {
             return Ok(Exit::NothingSelected);
         }
         let summary = Summary::of(&self.rows);
-        if !self.args.list {
+        if self.args.plan {
+            self.show_plan()?;
+        } else if !self.args.list {
             self.report(summary)?;
+        }
+        if let Some(file) = self
+            .args
+            .baseline
+            .as_ref()
+            .filter(|_| self.args.update_baseline)
+        {
+            baseline::update(file, &self.rows)?;
         }
         Ok(if summary.is_ok() && !self.has_errors {
             Exit::Ok
@@ -278,12 +315,26 @@ impl<'a> Session<'a> {
         })
     }
 
+    fn show_plan(&self) -> anyhow::Result<()> {
+        if self.args.format == Format::Json {
+            let document = serde_json::json!({ "compositions": self.planned });
+            print::out(serde_json::to_string_pretty(&document)?);
+            return Ok(());
+        }
+        for own in &self.planned {
+            print::out(own.line());
+        }
+        Ok(())
+    }
+
     fn report(&mut self, summary: Summary) -> anyhow::Result<()> {
         let is_for_people = matches!(self.args.format, Format::Pretty | Format::Github);
         let text = match self.args.format {
             Format::Json => serde_json::to_string_pretty(&json::document(&self.rows))?,
             Format::Junit => junit::xml(&self.rows)?,
+            Format::Html => html::page(&self.rows),
             Format::Pretty | Format::Github => {
+                self.lines.extend(Spending::of(&self.rows).lines());
                 self.lines.push(terminal::summary(summary));
                 self.lines.append(&mut self.annotations);
                 self.lines.join("\n")

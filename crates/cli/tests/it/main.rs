@@ -7,6 +7,7 @@ mod call;
 mod catalog;
 mod check;
 mod clients;
+mod compositions;
 mod derived;
 mod doctor;
 mod editors;

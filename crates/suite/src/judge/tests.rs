@@ -46,6 +46,7 @@ fn trace(nodes: Value, output: Value) -> Trace {
         output,
         cost_total: 0.0,
         tokens_total: 0,
+        calls: 0,
         budget_tripped: None,
         failure: None,
     }

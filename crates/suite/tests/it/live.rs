@@ -11,7 +11,8 @@ use onecall_source::{Diagnostics, SourceMap};
 use onecall_suite::report::Silent;
 use onecall_suite::row::{Row, Verdict};
 use onecall_suite::{
-    Composition, Options, Recording, Scrub, Selection, Source, Stage, Tape, Tapes, run,
+    Baseline, Composition, Options, Recording, Scrub, Selection, Source, Spending, Stage, Tape,
+    Tapes, run,
 };
 use onecall_workflow::catalog::Catalog;
 use serde_json::{Value, json};
@@ -348,4 +349,63 @@ async fn frozen_nodes_use_tapes_and_others_do_not() {
     assert!(changed[0].1.contains("\"x\": 1") && !changed[0].1.contains("\"x\": 2"));
     assert_eq!(tapes().source(Some(Freeze::Golden), "s"), Source::Tape);
     assert_eq!(tapes().source(None, "s"), Source::Live);
+}
+
+#[tokio::test]
+async fn a_row_above_its_baseline_fails() {
+    let suite = suite("- name: c\n  nodes: [{id: a, tool: cost}]\n");
+    let rows = suite.rows(1).await;
+    let mut baseline = Baseline::default();
+    baseline.update(&rows);
+    let used = baseline.rows["suite.yaml: c"];
+    assert_eq!((used.cost_usd, used.tokens, used.calls), (0.2, 100, 1));
+    let with = async |baseline: &Baseline| {
+        let rows = Selection::default().rows(&suite.compositions);
+        let options = Options {
+            baseline: Some(baseline.clone()),
+            ..Options::default()
+        };
+        run(&suite.stage, "dir/suite.yaml", &rows, &options, &mut Silent).await
+    };
+    assert_eq!(with(&baseline).await[0].verdict, Verdict::Pass);
+    for own in baseline.rows.values_mut() {
+        own.tokens = 80;
+    }
+    let above = &with(&baseline).await[0];
+    assert_eq!(above.verdict, Verdict::Fail);
+    let reason = above.reason.as_deref().expect("it says why");
+    assert_eq!(reason, "above the baseline: tokens 100, was 80");
+    let spending = Spending::of(&rows);
+    assert_eq!(
+        spending.lines(),
+        [
+            "spent by node c/a: $0.2, 100 tokens",
+            "spent by model m: $0.2, 100 tokens"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_page_holds_graph_and_trace_of_failures_and_escapes_all_text() {
+    let suite = suite(
+        "- name: \"a <b>\"\n  nodes: [{id: a, tool: is_error}, {id: b, needs: [a], tool: echo}]\n- name: fine\n  nodes: [{id: n, tool: echo}]\n",
+    );
+    let page = onecall_suite::report::html::page(&suite.rows(1).await);
+    assert!(page.contains("a &lt;b&gt;") && !page.contains("a <b>"));
+    assert_eq!(
+        page.matches("<svg").count(),
+        1,
+        "only failures have a graph"
+    );
+    assert_eq!(page.matches("<rect").count(), 2);
+    assert_eq!(page.matches("<line").count(), 1);
+    assert!(
+        !page.contains("<script") && !page.contains("http"),
+        "{page}"
+    );
+    let body = page.split_once('\n').expect("a doctype").1;
+    let body = body
+        .replace("<meta charset=\"utf-8\">", "")
+        .replace("<link rel=\"icon\" href=\"data:,\">", "");
+    roxmltree::Document::parse(&body).expect("every element is closed");
 }

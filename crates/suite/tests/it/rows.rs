@@ -189,10 +189,117 @@ async fn stricter_options_fail_empty_rows_and_deferred_metrics() {
         retries: 1,
         variables: Map::new(),
         jobs: 3,
+        baseline: None,
     };
     let (rows, _) = world.rows(&Selection::default(), &options).await;
     let summary = Summary::of(&rows);
     assert_eq!((summary.passed, summary.failed, summary.errors), (0, 3, 1));
     assert!(!summary.is_ok());
     assert!(rows.iter().all(|row| !row.flaky));
+}
+
+/// What the Jenkins schema of `JUnit` XML allows: elements, their attributes and their children.
+const JUNIT: [(&str, &[&str], &[&str]); 7] = [
+    (
+        "testsuites",
+        &[
+            "name",
+            "tests",
+            "failures",
+            "errors",
+            "skipped",
+            "time",
+            "uuid",
+            "timestamp",
+        ],
+        &["testsuite"],
+    ),
+    (
+        "testsuite",
+        &[
+            "name",
+            "tests",
+            "failures",
+            "errors",
+            "skipped",
+            "disabled",
+            "time",
+            "timestamp",
+            "hostname",
+        ],
+        &["properties", "testcase", "system-out", "system-err"],
+    ),
+    (
+        "testcase",
+        &[
+            "name",
+            "classname",
+            "time",
+            "timestamp",
+            "assertions",
+            "status",
+        ],
+        &[
+            "skipped",
+            "failure",
+            "error",
+            "flakyFailure",
+            "flakyError",
+            "rerunFailure",
+            "rerunError",
+            "system-out",
+            "system-err",
+        ],
+    ),
+    ("failure", &["message", "type"], &[]),
+    ("error", &["message", "type"], &[]),
+    ("skipped", &["message", "type"], &[]),
+    (
+        "flakyFailure",
+        &["message", "type", "time", "timestamp"],
+        &["stackTrace", "system-out", "system-err"],
+    ),
+];
+
+#[tokio::test]
+async fn the_junit_report_fits_its_schema() {
+    let world = world();
+    let (mut rows, _) = world.rows(&Selection::default(), &Options::default()).await;
+    rows[0].flaky = true;
+    rows[1].reason = Some("control \u{1} and <tag> & \u{1f600}".to_owned());
+    let xml = junit::xml(&rows).unwrap();
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let root = document.root_element();
+    assert_eq!(root.tag_name().name(), "testsuites");
+    let mut seen = std::collections::BTreeSet::new();
+    for element in root.descendants().filter(roxmltree::Node::is_element) {
+        let name = element.tag_name().name();
+        let (_, attributes, children) = JUNIT.iter().find(|(own, _, _)| *own == name).unwrap();
+        for attribute in element.attributes() {
+            assert!(
+                attributes.contains(&attribute.name()),
+                "{name} {}",
+                attribute.name()
+            );
+        }
+        for child in element.children().filter(roxmltree::Node::is_element) {
+            assert!(
+                children.contains(&child.tag_name().name()),
+                "{name}: {child:?}"
+            );
+        }
+        seen.insert(name);
+    }
+    assert_eq!(seen.len(), JUNIT.len(), "{seen:?}");
+    let count = |name: &str| {
+        root.descendants()
+            .filter(|own| own.has_tag_name(name))
+            .count()
+    };
+    let stated = |name: &str| root.attribute(name).unwrap().parse::<usize>().unwrap();
+    assert_eq!(count("testcase"), stated("tests"));
+    assert_eq!(
+        (count("failure"), count("error")),
+        (stated("failures"), stated("errors"))
+    );
 }

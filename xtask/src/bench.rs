@@ -18,10 +18,13 @@ const BENCHES: &[(&str, &str, &str)] = &[
 
 /// Runs one benchmark, whose table goes to stdout.
 pub(crate) fn run(name: &str, words: &[&str]) -> anyhow::Result<bool> {
+    if name == "suites" {
+        return crate::suites::bench();
+    }
     let Some((_, package, example)) = BENCHES.iter().find(|(own, _, _)| *own == name) else {
         let names: Vec<&str> = BENCHES.iter().map(|(own, _, _)| *own).collect();
         bail!(
-            "no benchmark is named `{name}`; there are {}",
+            "no benchmark is named `{name}`; there are {}, suites",
             names.join(", ")
         );
     };

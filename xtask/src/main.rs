@@ -10,6 +10,7 @@ mod part;
 mod python;
 mod real;
 mod skips;
+mod suites;
 mod table;
 mod test;
 
@@ -20,7 +21,7 @@ usage: cargo xtask COMMAND
 
   test [PART…]   run everything CI runs, or only these parts
   test --list    name the parts
-  bench NAME     measure speed or memory: gotemplate, backends, engine, journal, check, gateway
+  bench NAME     measure speed or memory: gotemplate, backends, engine, journal, check, gateway, suites
   sim …          simulate runs: --runs N --seed S [--break NAME]
   kill …         kill the real program: [--kills N] [--seed S]";
 

@@ -19,6 +19,7 @@ const PARTS: &[(&str, Run)] = &[
     ("build", build),
     ("unit", unit),
     ("cli", cli),
+    ("suites", suites),
     ("skeleton", skeleton),
     ("quick-start", quick_start),
     ("kill", || kill(&[])),
@@ -107,7 +108,15 @@ fn cli() -> anyhow::Result<Outcome> {
     let tests = executables.filter(|own| own.kind == Kind::Test && own.package == CLI);
     let tests = tests.map(|own| {
         let mut command = own.command();
-        command.args(["--quiet", "--skip", "skeleton::", "--skip", "clients::"]);
+        command.args([
+            "--quiet",
+            "--skip",
+            "skeleton::",
+            "--skip",
+            "clients::",
+            "--skip",
+            "compositions::",
+        ]);
         command
     });
     crate::part::run_all("cli", tests)
@@ -120,6 +129,11 @@ fn tests_of_binary(module: &str) -> anyhow::Result<Command> {
     let mut command = tests.context("the binary has no tests")?.command();
     command.args([module, "--nocapture"]);
     Ok(command)
+}
+
+/// The statements of the compositions page and the examples of suites, with the real binary.
+fn suites() -> anyhow::Result<Outcome> {
+    run_part("suites", tests_of_binary("compositions::")?)
 }
 
 /// The road from file to client, with the real binary and a client that is not ours.

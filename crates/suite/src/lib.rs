@@ -18,6 +18,7 @@ mod scrub;
 mod select;
 mod spending;
 mod stage;
+mod strict;
 mod tape;
 mod tapes;
 mod target;

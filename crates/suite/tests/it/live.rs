@@ -409,3 +409,12 @@ async fn a_page_holds_graph_and_trace_of_failures_and_escapes_all_text() {
         .replace("<link rel=\"icon\" href=\"data:,\">", "");
     roxmltree::Document::parse(&body).expect("every element is closed");
 }
+
+#[tokio::test]
+async fn an_argument_that_finds_nothing_is_an_error() {
+    let suite = suite(
+        "- name: c\n  nodes:\n  - {id: a, tool: t, mock: {result: {n: 1}}}\n  - {id: live, needs: [a], tool: echo, args: {v: {w: [\"${a.typo}\"]}}}\n  - {id: mocked, needs: [a], tool: echo, args: {v: \"${a.typo}\"}, mock: {result: 1}}\n  - {id: given, needs: [a], tool: echo, args: {v: \"${a.typo ?? 2}\", w: \"${var.x}\"}}\n  expect:\n  - {target: nodes.live.status, matcher: {exact: err}}\n  - {target: nodes.mocked.status, matcher: {exact: err}}\n  - {target: nodes.given.output, matcher: {exact: {v: 2, w: \"${var.x}\"}}}\n",
+    );
+    let row = suite.row().await;
+    assert_eq!(row.verdict, Verdict::Pass, "{:?}", row.reasons());
+}

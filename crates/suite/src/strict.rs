@@ -4,7 +4,7 @@
 use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::limits::Limits;
-use onecall_workflow::evaluate::{Found, value};
+use onecall_workflow::evaluate::{Found, Missing, value};
 use onecall_workflow::expression::{Expression, JqProgram, Program, Root, ValueTemplate};
 use onecall_workflow::output::{Absent, Produced};
 use onecall_workflow::plan::BoundTool;
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(crate) struct StrictEvaluator(PlanEvaluator);
 
 /// The first read of a template that finds nothing.
-fn missing(template: &ValueTemplate, scope: &dyn Scope) -> Option<String> {
+fn missing(template: &ValueTemplate, scope: &dyn Scope) -> Option<Missing> {
     match template {
         ValueTemplate::Literal(_) => None,
         ValueTemplate::Object(entries) => {
@@ -34,7 +34,7 @@ fn missing(template: &ValueTemplate, scope: &dyn Scope) -> Option<String> {
                 return None;
             }
             match value(expression, scope) {
-                Ok(Found::Missing(read)) => Some(read),
+                Ok(Found::Missing(missing)) => Some(missing),
                 Ok(Found::Value(_)) | Err(_) => None,
             }
         }
@@ -42,8 +42,8 @@ fn missing(template: &ValueTemplate, scope: &dyn Scope) -> Option<String> {
 }
 
 fn refuse(template: &ValueTemplate, scope: &dyn Scope) -> Result<(), Failure> {
-    missing(template, scope).map_or(Ok(()), |read| {
-        let text = format!("arguments: `{read}` has no value");
+    missing(template, scope).map_or(Ok(()), |missing| {
+        let text = format!("arguments: {missing}");
         Err(Failure::new(Code::ExpressionMissing, text))
     })
 }

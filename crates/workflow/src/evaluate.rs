@@ -95,6 +95,21 @@ pub struct Missing {
     pub keys: Vec<String>,
 }
 
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "`{}` has no value", self.read)?;
+        let (shown, more) = self.keys.split_at(self.keys.len().min(KEYS_SHOWN_MAX));
+        if !shown.is_empty() {
+            let shown: Vec<String> = shown.iter().map(|key| format!("`{key}`")).collect();
+            write!(formatter, "; the keys there are {}", shown.join(", "))?;
+        }
+        if !more.is_empty() {
+            write!(formatter, " and {} more", more.len())?;
+        }
+        Ok(())
+    }
+}
+
 impl Missing {
     /// A read in a Go template, such as `.steps.a.output.b`.
     fn in_template(read: &str, scope: &dyn Scope) -> Self {
@@ -207,18 +222,7 @@ pub fn as_text(value: &Value) -> String {
 }
 
 pub(crate) fn missing(missing: &Missing) -> Fault {
-    let mut message = format!("`{}` has no value", missing.read);
-    let (shown, more) = missing
-        .keys
-        .split_at(missing.keys.len().min(KEYS_SHOWN_MAX));
-    if !shown.is_empty() {
-        let shown: Vec<String> = shown.iter().map(|key| format!("`{key}`")).collect();
-        let _ = write!(message, "; the keys there are {}", shown.join(", "));
-    }
-    if !more.is_empty() {
-        let _ = write!(message, " and {} more", more.len());
-    }
-    Fault::new(FaultKind::Missing, message)
+    Fault::new(FaultKind::Missing, missing.to_string())
 }
 
 /// Arguments of a call, expanded at every depth and fitted to the tool's schema.

@@ -318,7 +318,7 @@ impl<'a> Session<'a> {
     fn show_plan(&self) -> anyhow::Result<()> {
         if self.args.format == Format::Json {
             let document = serde_json::json!({ "compositions": self.planned });
-            print::out(serde_json::to_string_pretty(&document)?);
+            print::data(serde_json::to_string_pretty(&document)?);
             return Ok(());
         }
         for own in &self.planned {

@@ -102,7 +102,7 @@ fn timed(program: &Path, file: &Path, home: &Path) -> anyhow::Result<Duration> {
     Ok(time)
 }
 
-/// The most memory that the program held, as the kernel tells of its last moment; `None` if it cannot be had.
+/// The most memory that the program held, as the kernel reports it; `None` if it cannot be measured.
 fn peak_mb(program: &Path, file: &Path, home: &Path) -> Option<u64> {
     let code = "import resource,subprocess,sys;subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL);print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
     let mut command = Command::new("python3");

@@ -136,7 +136,7 @@ impl Tree {
     }
 }
 
-/// What the metrics of a row came to.
+/// Judges the metrics of a row.
 pub(crate) async fn judge(
     composition: &Composition,
     candidate: &Value,

@@ -1,4 +1,4 @@
-//! What a run would do, before anything runs: rows x attempts x nodes x elements, and the most it can cost.
+//! The projection of a run before anything runs: rows x attempts x nodes x elements, and the most it can cost.
 
 use crate::eval::Metric;
 use crate::execute::Selected;

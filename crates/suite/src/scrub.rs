@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 /// What replaces a secret.
 const REDACTED: &str = "[REDACTED]";
 
-/// A shorter value would hit too much of what is no secret.
+/// A shorter value would match too much text that is not secret.
 const SECRET_BYTES_MIN: usize = 8;
 
 /// Keys whose texts are secrets, in lower case without `_` and `-`.

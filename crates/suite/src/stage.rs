@@ -1,4 +1,4 @@
-//! What the rows of one suite run on: bound workflows, live servers, tapes. Each row drives the engine itself, so that a
+//! The surroundings of the rows of one suite: bound workflows, live servers, tapes. Each row drives the engine itself, so that a
 //! server that is down, or replaced by a tape, fails nothing but its own nodes.
 
 use crate::case::Composition;
@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// What the rows of one suite run on.
+/// Everything that the rows of one suite share.
 pub struct Stage {
     /// The servers; `None` if no selected row needs any.
     live: Option<Arc<dyn World>>,
@@ -49,7 +49,7 @@ struct Bound {
     parameters: Parameters,
 }
 
-/// How a row ran.
+/// A finished run.
 pub(crate) struct Played {
     pub(crate) trace: Trace,
     /// Why it was ended early.
@@ -98,7 +98,7 @@ impl Stage {
         &self.tapes
     }
 
-    /// The plan of a composition. Two of one name are told apart by their location.
+    /// The plan of a composition. Two of one name are distinguished by their location.
     fn bound(&self, composition: &Composition) -> Option<&Bound> {
         let named = |bound: &&Bound| bound.plan.workflow.name.as_str() == composition.name;
         let mut all = self.plans.iter().filter(named);
@@ -206,7 +206,7 @@ async fn within_time<E: std::fmt::Display>(
     }
 }
 
-/// Sees the events of a run: keeps them if values must be covered, and ends what would wait for a person.
+/// Sees the events of a run: stores them if values must be covered, and ends what would wait for a person.
 struct Watcher {
     events: Option<Mutex<Vec<Event>>>,
     inputs: mpsc::Sender<Input>,
@@ -287,7 +287,7 @@ impl RowWorld {
         }
     }
 
-    /// A live call. Its deadline is kept here, so that the node fails instead of waiting for a person to decide.
+    /// A live call. Its deadline is enforced here, so that the node fails instead of waiting for a person to decide.
     async fn live(&self, call: ToolCall) -> Outcome {
         let Some(live) = &self.live else {
             let server = call.tool.backend.as_str();

@@ -29,7 +29,7 @@ fn missing(template: &ValueTemplate, scope: &dyn Scope) -> Option<Missing> {
             let Program::Path(path) = &expression.program else {
                 return None;
             };
-            // What a caller leaves out stays as it is written.
+            // A variable that the caller leaves out stays verbatim.
             if path.root == Root::Input {
                 return None;
             }

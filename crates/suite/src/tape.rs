@@ -118,7 +118,7 @@ impl Tape {
         }
     }
 
-    /// Keeps what a call came to. Only answers of the tool are kept: a server that is down is no result.
+    /// Records the outcome of a call. Only answers of the tool are recorded, not a server that is down.
     pub(crate) fn record(&mut self, call: &Call<'_>, outcome: &Outcome, scrub: &Scrub) {
         let answer = match outcome {
             Outcome::Returned(result) => ("result", scrub.value(result)),
@@ -146,7 +146,7 @@ impl Tape {
         self.is_changed = true;
     }
 
-    /// Why there is no record of a call: what the nearest one differs in.
+    /// Why a call has no record, with the differences from the nearest one.
     pub(crate) fn miss(&self, call: &Call<'_>, recorded: usize, scrub: &Scrub) -> String {
         let tool = call.tool;
         if recorded > 0 {
@@ -235,7 +235,7 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// What a recorded response means.
+/// The outcome that a recorded response stands for.
 fn outcome(response: &Value) -> Outcome {
     let Some(error) = response.get("error") else {
         let result = response.get("result").cloned().unwrap_or_default();

@@ -8,7 +8,7 @@ use onecall_engine::failure::{Code, Failure};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the result of a call comes from.
+/// The source of the result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// From the server.
@@ -19,10 +19,10 @@ pub enum Source {
     Tape,
 }
 
-/// What the command line says for all calls.
+/// The mode of the command line for all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recording {
-    /// What the suite says.
+    /// As the suite states it.
     #[default]
     AsStated,
     Record,
@@ -52,7 +52,7 @@ impl Tapes {
         }
     }
 
-    /// Gives a server its tape. `None`: there is no file yet.
+    /// Gives a server its tape. `None` if its file does not exist yet.
     pub fn insert(&mut self, server: &str, file: String, tape: Option<Tape>) {
         self.files.insert(server.to_owned(), file);
         if let Some(tape) = tape {
@@ -114,7 +114,7 @@ impl RowTapes {
         self.look(server, call).ok()
     }
 
-    /// The next record of a call, or the failure that says why there is none.
+    /// The next record of a call, or a failure that shows the nearest one.
     pub(crate) fn replay(&self, server: &str, call: &Call<'_>) -> Outcome {
         self.look(server, call).unwrap_or_else(|recorded| {
             let tapes = self.tapes.lock();

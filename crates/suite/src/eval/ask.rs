@@ -24,7 +24,7 @@ pub struct Judgements {
     is_changed: Mutex<bool>,
     /// The keys of providers by the name of their variable.
     keys: BTreeMap<String, String>,
-    /// Judgements are kept, whatever the suite says.
+    /// Judgements are cached even if the suite does not ask for it.
     records: bool,
     /// No request is made.
     replays: bool,
@@ -63,7 +63,7 @@ impl Judgements {
         Self { keys, ..self }
     }
 
-    /// Judgements are used again and kept, whatever the suite says.
+    /// Judgements are cached and reused even if the suite does not ask for it.
     #[must_use]
     pub fn recording(self, records: bool) -> Self {
         Self { records, ..self }
@@ -93,7 +93,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why there is no judgement.
+/// Why a question has no judgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unjudged {
     /// Nobody can be asked.
@@ -174,7 +174,7 @@ impl<'a> Asker<'a> {
         Ok(judgement)
     }
 
-    /// One answer. What is not JSON is asked for once more.
+    /// One answer. An answer that is not JSON is requested once more.
     async fn sample(
         &self,
         juror: &Juror,
@@ -224,7 +224,7 @@ fn parsed(answer: &str) -> Option<Judgement> {
     })
 }
 
-/// Everyone who is asked, or why nobody can be.
+/// The jury, or why no model can be asked.
 fn jurors(evaluation: &Evaluation, judgements: &Judgements) -> Result<Vec<Juror>, String> {
     let Some(judge) = &evaluation.judge else {
         return Err("no model provider: the suite has no `judge`".to_owned());

@@ -1,5 +1,5 @@
-//! What a judge is asked. The candidate is data: it is one JSON line between two lines of its own, in which no line break
-//! and no angle bracket is left, so that nothing in it can end the block or stand outside of it.
+//! The text of the questions. The candidate is data: it is one JSON line between two lines of its own, in which no line break
+//! and no angle bracket is left, so that nothing in it can end the block.
 
 use crate::limits::CANDIDATE_CHARACTERS_MAX;
 use crate::scrub::Scrub;
@@ -48,7 +48,7 @@ pub(super) fn user(question: &str, candidate: &str) -> String {
     format!("Question: {question}\n\n<candidate>\n{candidate}\n</candidate>")
 }
 
-/// What is judged: the trace and the tool of each node, without secrets.
+/// The candidate: the trace and the tool of each node, without secrets.
 pub(crate) fn candidate(
     description: Option<&str>,
     trace: &Trace,

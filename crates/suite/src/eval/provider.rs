@@ -82,7 +82,7 @@ impl Kind {
 }
 
 impl Provider {
-    /// The text of the answer, or why there is none.
+    /// The text of the answer.
     pub(super) async fn ask(&self, asked: &Asked<'_>) -> Result<String, String> {
         if self.key.is_some() && !is_safe_url(&self.base_url) {
             let url = &self.base_url;

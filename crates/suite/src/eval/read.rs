@@ -12,7 +12,7 @@ use onecall_source::{
 use regex::Regex;
 use std::collections::BTreeMap;
 
-/// What a metric must reach if it does not say.
+/// The thresholds of metrics that state none.
 const THRESHOLD: f64 = 0.5;
 const RUBRIC_THRESHOLD: f64 = 0.7;
 

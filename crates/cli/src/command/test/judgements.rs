@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The file beside the tapes of a suite.
+/// The file next to the tapes of a suite.
 pub(super) fn file(args: &TestArgs, suite: &Path) -> PathBuf {
     super::tapes::directory(args, suite).join("judgements.json")
 }

@@ -9,7 +9,7 @@ use onecall_workflow::catalog::Catalog;
 use onecall_workflow::workflow::Workflow;
 use std::time::Duration;
 
-/// What the rows of a suite run on, and the servers behind it.
+/// The stage of a suite and the servers behind it.
 pub(super) struct Live {
     pub(super) stage: Stage,
     runtime: Option<Runtime>,

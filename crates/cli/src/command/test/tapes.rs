@@ -82,7 +82,7 @@ pub(super) fn directory(args: &TestArgs, suite: &Path) -> PathBuf {
     stated.unwrap_or_else(|| suite.with_extension("cassettes"))
 }
 
-/// `None`: there is no such file.
+/// `None` if the file does not exist.
 fn read(file: &Path, scrub: &Scrub) -> anyhow::Result<Option<Tape>> {
     let opened = match std::fs::File::open(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -90,10 +90,7 @@ async fn serve(
     let listener = bind(&options, is_guarded).await?;
     let address = listener.local_addr().map_err(ServeError::Http)?;
     let streams = CancellationToken::new();
-    let mut router = probes(Readiness {
-        stop: stop.clone(),
-        runtimes: mounts.iter().map(|mount| mount.runtime.clone()).collect(),
-    });
+    let mut router = probes(readiness(&stop, &mounts));
     let gate = Arc::new(Gate::new(&options, address, &mounts));
     let requests = Arc::new(Semaphore::new(options.requests_max));
     let (mut faces, mut open) = (Vec::new(), Vec::new());
@@ -157,6 +154,13 @@ async fn serve(
     signs.opened.close();
     let _ = tokio::time::timeout(CLOSING, signs.opened.wait()).await;
     Ok(leaving)
+}
+
+fn readiness(stop: &CancellationToken, mounts: &[Mount]) -> Readiness {
+    Readiness {
+        stop: stop.clone(),
+        runtimes: mounts.iter().map(|mount| mount.runtime.clone()).collect(),
+    }
 }
 
 fn intake(shared: &Arc<Shared>, options: &HttpOptions, requests: &Arc<Semaphore>) -> Intake {

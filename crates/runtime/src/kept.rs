@@ -1,9 +1,9 @@
 //! The last tool list of each backend, kept in the store, so that a server starts with what it knew when it stopped.
 //! A list belongs to the backend as it is reached: another program under the same name starts unknown.
 
+use crate::content::Content;
 use crate::identity::Identities;
 use crate::limits::TOOLS_KEPT_MAX;
-use crate::runtime::Content;
 use crate::world::chain;
 use onecall_backends::{BackendName, ToolLists};
 use onecall_engine::journal::Journal;

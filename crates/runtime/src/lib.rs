@@ -5,8 +5,10 @@
 pub mod ahead;
 mod arrive;
 pub mod backend_calls;
+mod backend_options;
 pub mod calls;
 pub mod compare;
+mod content;
 pub mod counts;
 pub mod documents;
 mod fitted;

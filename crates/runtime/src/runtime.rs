@@ -2,15 +2,15 @@
 //! Front doors speak to this and to nothing below it.
 
 use crate::backend_calls::{BackendCalls, BackendCounts};
+use crate::backend_options::{Children, backends_options};
 use crate::calls;
+use crate::content::{Content, Origin, add_invalid, catalog, invalid_status};
 use crate::fitted::Fitted;
-use crate::identity::{Foreign, Identities};
-use crate::kept::{self, Kept};
+use crate::identity::Foreign;
 use crate::lent::Lent;
 use crate::limits::{KEPT_LIST_WAIT, QUESTION_TIMEOUT};
 use crate::log::{Ends, Noting};
-use crate::offers::Noticed;
-use crate::open_runs::{Counted, OpenLimits, OpenRuns};
+use crate::open_runs::{Counted, OpenRuns};
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, offered, publish};
 use crate::release::LostLease;
@@ -23,27 +23,18 @@ use crate::trace::Trace;
 use crate::unstored::Unstored;
 use crate::watched::{StoreHealth, Watched};
 use crate::world::{self, LiveWorld};
-use onecall_backends::{
-    BackendName, BackendOptions, BackendState, BackendStatus, Backends, Breaker, CatalogOptions,
-    ClientInfo, Grant, HealthOptions, HttpOptions, Listed, SessionScope, StartError, StdioOptions,
-    TokenOptions, TransportOptions,
-};
-use onecall_config::Withheld;
-use onecall_config::settings::{self, Expose, Names};
+use onecall_backends::{BackendName, BackendStatus, Backends, ClientInfo, StartError};
+use onecall_config::settings::{self, Expose};
 use onecall_engine::driver::Surroundings;
 use onecall_engine::evaluate::PlanEvaluator;
 use onecall_engine::identity::Timestamp;
 use onecall_engine::journal::{Journal, JournalError};
-use onecall_engine::limits::Limits;
 use onecall_engine::world::World;
 use onecall_source::Diagnostic;
 use onecall_workflow::catalog::{Catalog, CatalogTool, Knowledge};
-use onecall_workflow::limits::Bounds;
 use onecall_workflow::lock::Lock;
 use onecall_workflow::policy::Durability;
-use onecall_workflow::workflow::Workflow;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -132,49 +123,6 @@ pub(crate) struct Inner {
     pub(crate) store_health: Arc<StoreHealth>,
 }
 
-/// What the files say, as it is served.
-#[derive(Debug)]
-pub(crate) struct Content {
-    pub(crate) backends: Backends,
-    pub(crate) identities: Identities,
-    workflows: Vec<Arc<Workflow>>,
-    /// Workflows and backends that have errors in the files.
-    withheld: Vec<Withheld>,
-    invalid: BTreeMap<BackendName, String>,
-    names: Names,
-    pub(crate) catalog_options: CatalogOptions,
-    pub(crate) expose: Expose,
-    limits: Limits,
-    pub(crate) open_limits: OpenLimits,
-    lock: Option<Lock>,
-    /// What the store had of the backends' tools.
-    pub(crate) kept: Kept,
-    /// What its owner was told of resources and prompts.
-    pub(crate) noticed: Noticed,
-}
-
-impl Content {
-    async fn new(backends: Backends, server: settings::Server, journal: &dyn Journal) -> Self {
-        let identities = Identities::of(&server.backends, server.home.as_deref());
-        let catalog_options = crate::merge::options(&server);
-        Self {
-            backends,
-            kept: kept::load(journal, &identities).await,
-            identities,
-            limits: limits_of_runs(&server.limits, server.questions),
-            open_limits: OpenLimits::new(&server.limits),
-            lock: server.lock,
-            workflows: server.workflows.into_iter().map(Arc::new).collect(),
-            withheld: server.withheld,
-            invalid: server.invalid,
-            names: server.names,
-            catalog_options,
-            expose: server.expose,
-            noticed: Noticed::default(),
-        }
-    }
-}
-
 /// What publishing remembers.
 #[derive(Debug, Default)]
 struct Publishing {
@@ -182,34 +130,6 @@ struct Publishing {
     origin: Option<Origin>,
     fitted: Fitted,
     remarks: Remarks,
-}
-
-/// All that the published depends on. Parts are replaced, never changed.
-#[derive(Debug)]
-struct Origin {
-    content: Arc<Content>,
-    lists: Vec<Listed>,
-}
-
-impl Origin {
-    fn now(content: Arc<Content>) -> Self {
-        Self {
-            lists: content.backends.listed(&content.kept),
-            content,
-        }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let same = |(own, other): (&Listed, &Listed)| {
-            own.backend == other.backend
-                && own.knowledge == other.knowledge
-                && (Arc::ptr_eq(&own.tools, &other.tools)
-                    || own.tools.is_empty() && other.tools.is_empty())
-        };
-        Arc::ptr_eq(&self.content, &other.content)
-            && self.lists.len() == other.lists.len()
-            && self.lists.iter().zip(&other.lists).all(same)
-    }
 }
 
 /// How often the files were read again, and what came of the last time.
@@ -616,163 +536,5 @@ impl Runtime {
     /// Calls a tool of this backend by the backend's own name for it, listed or not.
     pub async fn call_backend(&self, backend: &str, request: calls::Request) -> calls::Reply {
         calls::call_backend(self, backend, Box::new(request)).await
-    }
-}
-
-/// What was noticed while merging is told where it is published.
-fn catalog(content: &Content) -> Catalog {
-    let lists = content.backends.listed(&content.kept);
-    let (mut catalog, _) = onecall_backends::merge(&lists, &content.catalog_options);
-    add_invalid(&mut catalog, content);
-    catalog
-}
-
-/// Backends with errors in the files are known by name, so that what needs them can be told why it is withheld.
-fn add_invalid(catalog: &mut Catalog, content: &Content) {
-    let names = content.invalid.keys().cloned();
-    let unknown = names.map(|name| (name, Knowledge::Unknown));
-    catalog.backends.extend(unknown);
-}
-
-fn invalid_status((name, reason): (&BackendName, &String)) -> BackendStatus {
-    BackendStatus {
-        name: name.clone(),
-        transport: "none",
-        state: BackendState::Invalid {
-            reason: reason.clone(),
-        },
-        breaker: Breaker::Closed,
-        era: None,
-        revision: None,
-        server_info: None,
-        instructions: None,
-        tools: None,
-        remarks: Vec::new(),
-        in_flight: 0,
-        connects: 0,
-        latency: None,
-        last_error: None,
-        stderr: Vec::new(),
-    }
-}
-
-fn limits_of_runs(stated: &settings::Limits, questions: settings::Questions) -> Limits {
-    let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    let usual = Limits::default();
-    Limits {
-        events: stated.events.map_or(usual.events, number),
-        data_bytes: stated.run_bytes.map_or(usual.data_bytes, number),
-        expression: Bounds {
-            text_bytes: stated.text_bytes.unwrap_or(usual.expression.text_bytes),
-            operations: stated
-                .operations
-                .map_or(usual.expression.operations, number),
-        },
-        question: Some(questions.timeout.unwrap_or(QUESTION_TIMEOUT)),
-    }
-}
-
-/// What backends that are children are started with.
-#[derive(Debug)]
-struct Children {
-    /// What the command `onecall` stands for.
-    program: Option<PathBuf>,
-    env: Vec<(OsString, OsString)>,
-}
-
-fn backends_options(server: &settings::Server, children: &Children) -> Vec<BackendOptions> {
-    let backends = server.backends.iter();
-    let options = backends.map(|backend| {
-        let mut own = backend_options(backend, children);
-        let limits = &server.limits;
-        own.argument_bytes_max = limits.argument_bytes.unwrap_or(own.argument_bytes_max);
-        own.result_bytes_max = limits.result_bytes.unwrap_or(own.result_bytes_max);
-        own
-    });
-    options.collect()
-}
-
-fn backend_options(backend: &settings::Backend, children: &Children) -> BackendOptions {
-    let transport = match &backend.transport {
-        settings::Transport::Stdio {
-            command,
-            args,
-            env,
-            cwd,
-        } => TransportOptions::Stdio(StdioOptions {
-            command: children
-                .program
-                .as_ref()
-                .filter(|_| command == "onecall")
-                .map_or_else(|| command.clone(), |program| program.display().to_string()),
-            args: args.clone(),
-            inherited: children.env.clone(),
-            env: env.clone(),
-            cwd: cwd.clone().map(Into::into),
-        }),
-        settings::Transport::StreamableHttp { url, headers } => {
-            TransportOptions::Http(http_options(backend, url, headers))
-        }
-        settings::Transport::Sse { url, headers } => {
-            TransportOptions::Sse(http_options(backend, url, headers))
-        }
-    };
-    let mut options = BackendOptions::new(backend.name.as_str(), transport);
-    options.call_timeout = backend.timeout;
-    if let Some(patience) = backend.connect_timeout {
-        options.connect_timeout = patience;
-    }
-    if let Some(max) = backend.max_in_flight {
-        options.max_in_flight = max;
-    }
-    options.eager = backend.eager;
-    options.health = health_options(&backend.health);
-    options.session = match backend.session {
-        settings::Session::Shared => SessionScope::Shared,
-        settings::Session::PerClient => SessionScope::PerClient,
-    };
-    options
-}
-
-fn health_options(stated: &settings::Health) -> HealthOptions {
-    let default = HealthOptions::default();
-    HealthOptions {
-        probe_every: stated.probe_every,
-        probe_timeout: stated.probe_timeout.unwrap_or(default.probe_timeout),
-        unanswered_max: stated.unanswered_max.unwrap_or(default.unanswered_max),
-        failures_max: stated.failures_max.unwrap_or(default.failures_max),
-        rest: stated.rest,
-    }
-}
-
-fn http_options(
-    backend: &settings::Backend,
-    url: &str,
-    headers: &[(String, String)],
-) -> HttpOptions {
-    let tokens = backend.tokens.clone().map(|server| TokenOptions {
-        url: server.url,
-        client_id: server.client_id,
-        client_secret: server.client_secret,
-        scopes: server.scopes,
-        audience: server.audience,
-        resource: server.resource,
-        grant: match server.exchange {
-            None => Grant::ClientCredentials,
-            Some(subject) => match subject.token {
-                Some(subject_token) => Grant::Exchange {
-                    subject_token,
-                    subject_token_type: subject.kind,
-                },
-                None => Grant::ExchangeCaller {
-                    subject_token_type: subject.kind,
-                },
-            },
-        },
-    });
-    HttpOptions {
-        url: url.to_owned(),
-        headers: headers.to_vec(),
-        tokens,
     }
 }

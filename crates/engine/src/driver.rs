@@ -156,12 +156,14 @@ impl Drive {
             return Ok(());
         }
         if let Err(error) = self.store(first, &events, at).await {
-            if !matches!(error, JournalError::Full(_)) {
-                return Err(error);
-            }
-            // What was decided does not fit on the disk; an end without its values may.
+            let code = match error {
+                JournalError::Full(_) => Code::InternalStore,
+                JournalError::OpenRunsFull { .. } => Code::LimitOpenRuns,
+                _ => return Err(error),
+            };
+            // The decided events do not fit into the store; an end without their values may.
             first = self.fall_back().await?;
-            let failure = Failure::new(Code::InternalStore, error.to_string());
+            let failure = Failure::new(code, error.to_string());
             events = end_with(&mut self.state, at, failure);
             self.store(first, &events, at).await?;
         }

@@ -207,7 +207,8 @@ impl Journal for MemoryJournal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::samples::{append, at, ending, new_run, note};
+    use crate::suite::samples::{answer, append, at, ending, new_run, note};
+    use onecall_engine::journal::Order;
 
     const ROOM: u64 = 60_000;
 
@@ -240,6 +241,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_large_answer_makes_room_like_an_event() {
+        let journal = small();
+        journal.create(new_run("asks"), vec![]).await.unwrap();
+        for number in 0..100 {
+            let name = format!("run-{number}");
+            let events = vec![note("x".repeat(1_000))];
+            journal.create(new_run(&name), events).await.unwrap();
+            journal.append(ending(&name, 1, number)).await.unwrap();
+        }
+        let mut large = answer("asks", "a");
+        let Order::Answer { content, .. } = &mut large.what else {
+            unreachable!("it is an answer");
+        };
+        *content = Some("x".repeat(20_000).into());
+        journal.tell(large.clone()).await.unwrap();
+        journal.tell(large.clone()).await.unwrap();
+        let full = journal.tell(large).await.unwrap_err();
+        assert!(matches!(full, JournalError::OpenRunsFull { .. }), "{full}");
+    }
+
+    #[tokio::test]
     async fn open_runs_are_never_removed_and_leave_no_room_for_new_ones() {
         let journal = small();
         let mut number = 0;
@@ -258,7 +280,10 @@ mod tests {
         // The last quarter is theirs, up to its end.
         let grow = |size: usize| append("run-0", 1, vec![note("x".repeat(size))]);
         let full = journal.append(grow(30_000)).await;
-        assert!(matches!(full, Err(JournalError::Full(_))), "{full:?}");
+        assert!(
+            matches!(full, Err(JournalError::OpenRunsFull { .. })),
+            "{full:?}"
+        );
         journal.append(grow(5_000)).await.unwrap();
         let open = journal.open_runs(at(0)).await.unwrap();
         assert_eq!(open.len(), number);

@@ -54,7 +54,8 @@ pub enum NotPrivateError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     links: bool,
-    group: bool,
+    /// The bits that may be set.
+    mode: u32,
 }
 
 impl Rules {
@@ -63,11 +64,11 @@ impl Rules {
         let by_user = matches!(chosen_by, ChosenBy::User);
         Self {
             links: by_user,
-            group: by_user,
+            mode: if by_user { 0o660 } else { 0o600 },
         }
     }
 
-    /// For a file that the program puts next to it.
+    /// For a file that is put next to it.
     pub(crate) const fn next_to(chosen_by: ChosenBy) -> Self {
         Self {
             links: false,
@@ -75,8 +76,13 @@ impl Rules {
         }
     }
 
-    fn mode(self) -> u32 {
-        if self.group { 0o660 } else { 0o600 }
+    /// For the key that the program puts next to it: a group may read it and not replace it.
+    pub(crate) const fn of_key_next_to(chosen_by: ChosenBy) -> Self {
+        let file = Self::of(chosen_by);
+        Self {
+            links: false,
+            mode: file.mode & !0o020,
+        }
     }
 }
 
@@ -104,7 +110,7 @@ fn check_metadata(path: &Path, found: &Metadata, rules: Rules) -> Result<(), Not
     if !found.is_file() {
         return Err(NotPrivateError::NotAFile { path });
     }
-    check_access(path, found, rules.mode(), 0o600)
+    check_access(path, found, rules.mode, 0o600)
 }
 
 /// `allowed`: the bits that the mode may have. `wanted`: the mode that is advised.
@@ -303,8 +309,14 @@ mod tests {
         assert!(check(&link, Rules::of(ChosenBy::User)).is_ok());
         assert!(link_is_refused(check(
             &link,
-            Rules::next_to(ChosenBy::User)
+            Rules::of_key_next_to(ChosenBy::User)
         )));
+        set(&real, 0o640);
+        assert!(check(&real, Rules::of_key_next_to(ChosenBy::User)).is_ok());
+        assert!(check(&real, Rules::of_key_next_to(ChosenBy::Program)).is_err());
+        set(&real, 0o660);
+        assert!(check(&real, Rules::of_key_next_to(ChosenBy::User)).is_err());
+        set(&real, 0o600);
         assert!(link_is_refused(check(&link, Rules::of(ChosenBy::Program))));
         assert!(link_is_refused(read(&link, 10).map(|_| ())));
         assert!(link_is_refused(write(&link, "y")));

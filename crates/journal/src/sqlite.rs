@@ -84,7 +84,7 @@ impl SqliteJournal {
         let connection = schema::prepare(&path, chosen_by, bytes_max)?;
         let key = match seal_key {
             Some(key) => Ok(key),
-            None => seal::read_or_make(&path, Rules::next_to(chosen_by)),
+            None => seal::read_or_make(&path, Rules::of_key_next_to(chosen_by)),
         };
         let sealer = Arc::new(Sealer::new(key.map_err(|cause| OpenStoreError::Key {
             path: path.clone(),

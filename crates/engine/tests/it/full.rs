@@ -42,6 +42,21 @@ async fn a_run_whose_events_do_not_fit_ends_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_for_which_open_runs_leave_no_room_fails_by_that_limit() {
+    let mut setting = setting(&[1]);
+    setting.journal = Arc::new(Remembers {
+        full: vec![1],
+        is_memory: true,
+        ..Remembers::default()
+    });
+    let stopped = setting.run(vec![call("a", &[]), call("b", &["a"])]).await;
+    let End::Failed { failure, .. } = end_of(stopped) else {
+        panic!("the run did not fail");
+    };
+    assert_eq!(failure.code, Code::LimitOpenRuns);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_whose_end_does_not_fit_either_stays_as_it_is_stored() {
     let mut setting = setting(&[1, 2]);
     let steps = vec![call("a", &[]), call("b", &["a"])];

@@ -117,6 +117,8 @@ pub(crate) struct Remembers {
     pub(crate) appends: Mutex<Vec<Append>>,
     /// Which tries to append find no room, the first being 0.
     pub(crate) full: Vec<u32>,
+    /// It is full of open runs, rather than out of disk.
+    pub(crate) is_memory: bool,
     pub(crate) tries: AtomicU32,
 }
 
@@ -144,7 +146,11 @@ impl Journal for Remembers {
     fn append(&self, append: Append) -> Answer<'_, ()> {
         let number = self.tries.fetch_add(1, Ordering::SeqCst);
         if self.full.contains(&number) {
-            let error = JournalError::Full("no space left on device".into());
+            let error = if self.is_memory {
+                JournalError::OpenRunsFull { bytes_max: 1 }
+            } else {
+                JournalError::Full("no space left on device".into())
+            };
             return Box::pin(std::future::ready(Err(error)));
         }
         let mut appends = self.appends.lock().unwrap();

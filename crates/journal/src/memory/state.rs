@@ -268,13 +268,7 @@ impl State {
         let more = events.bytes();
         let ends = append.mark.phase.is_ended();
         if !self.make_room(more) && !ends {
-            return Err(JournalError::Full(
-                format!(
-                    "`limits.ephemeral_bytes` is {} bytes",
-                    self.retention.bytes_max
-                )
-                .into(),
-            ));
+            return Err(self.filled_by_open_runs());
         }
         let Some(run) = self.runs.get_mut(&append.run) else {
             return Err(JournalError::UnknownRun { run: append.run });
@@ -329,13 +323,18 @@ impl State {
 
     /// New runs leave a quarter for those that are open: these must be able to go on.
     fn room_for(&mut self, run: &Run) -> Result<(), JournalError> {
-        let bytes_max = self.retention.bytes_max;
         let is_open = run.summary.ended.is_none();
-        let is_over = is_open && self.open + run.bytes > bytes_max / 4 * 3;
+        let is_over = is_open && self.open + run.bytes > self.retention.bytes_max / 4 * 3;
         if is_over || !self.make_room(run.bytes) {
-            return Err(JournalError::OpenRunsFull { bytes_max });
+            return Err(self.filled_by_open_runs());
         }
         Ok(())
+    }
+
+    fn filled_by_open_runs(&self) -> JournalError {
+        JournalError::OpenRunsFull {
+            bytes_max: self.retention.bytes_max,
+        }
     }
 
     /// Removes the oldest finished runs until so much more can be held. `false`: the rest is open.
@@ -497,9 +496,11 @@ impl State {
             .count();
         let bytes = serde_json::to_vec(&command.what).map_or(0, |text| text.len() as Bytes);
         let held: Bytes = self.inbox.iter().map(|waiting| waiting.bytes).sum();
-        let is_full = self.bytes + held + bytes > self.retention.bytes_max;
-        if waiting >= limits::INBOX_MAX || is_full {
+        if waiting >= limits::INBOX_MAX {
             return Err(inbox::full());
+        }
+        if !self.make_room(held + bytes) {
+            return Err(self.filled_by_open_runs());
         }
         self.inbox.push(Waiting {
             command,

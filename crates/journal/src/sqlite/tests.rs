@@ -100,9 +100,11 @@ fn files_that_others_can_access_or_planted_links_are_refused() {
     assert!(open(ChosenBy::Program).is_ok());
     for file in ["runs.db", "runs.db.key", "runs.db-wal"] {
         let path = store.with_file_name(file);
+        let is_key = file == "runs.db.key";
         for (mode, by_program, by_user) in [
             (0o644, false, false),
-            (0o660, false, true),
+            (0o660, false, !is_key),
+            (0o640, false, true),
             (0o600, true, true),
         ] {
             if !path.exists() {

@@ -227,9 +227,11 @@ pub(crate) async fn single(
     parts
         .headers
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    // Unknown before and after the call: a tool that comes or goes meanwhile has its own answer.
+    let unknown = tool.filter(|tool| passing::is_unknown(shared, tool));
     let response = next.run(Request::from_parts(parts, Body::from(body))).await;
     let mut response = unread::shown(&shared.unread, response).await;
-    mark_unknown(shared, tool.as_deref(), &mut response);
+    mark_unknown(shared, unknown.as_deref(), &mut response);
     response.extensions_mut().extend(negotiated);
     response
 }

@@ -178,6 +178,8 @@ pub struct StdioOptions {
     pub shown_bytes_max: usize,
     /// What `onecall runs answer` must be told besides to find the runs; `None` where no other process finds them.
     pub store_flag: Option<String>,
+    /// Results of tools say that a person is asked, and neither by which link nor by which command they answer.
+    pub hides_links: bool,
 }
 
 impl StdioOptions {
@@ -187,6 +189,7 @@ impl StdioOptions {
             patience: PATIENCE,
             shown_bytes_max: SHOWN_BYTES_MAX,
             store_flag: Some(String::new()),
+            hides_links: false,
         }
     }
 }

@@ -59,7 +59,7 @@ pub async fn serve_lines(
         grace: GRACE,
         shown_bytes_max: options.shown_bytes_max,
         store_flag: options.store_flag.clone(),
-        hides_links: false,
+        hides_links: options.hides_links,
         base: None,
         is_base_stated: false,
         access: None,

@@ -33,6 +33,8 @@ pub struct Ahead {
     pub steps: Vec<Coming>,
     /// Steps that are too many to be shown.
     pub more: usize,
+    /// One of those may delete or overwrite something.
+    pub more_is_destructive: bool,
 }
 
 /// The consequences if the person does not accept.
@@ -115,6 +117,13 @@ pub enum Part {
     Later(String),
 }
 
+impl Coming {
+    /// It may delete or overwrite something, unless it certainly does not run.
+    pub fn is_destructive(&self) -> bool {
+        self.effect == Effect::Destructive && self.when != When::Never
+    }
+}
+
 impl Runtime {
     /// What comes after a step that asks.
     pub async fn ahead(&self, run: &RunId, asking: &str) -> Result<Ahead, LookError> {
@@ -134,9 +143,11 @@ impl Runtime {
             masker: Masker::of_state(&state),
             catalog: self.catalog(),
         };
-        let shown = to_come.into_iter().take(STEPS_AHEAD_MAX);
-        let steps = shown.map(|(index, step)| telling.coming(index, step));
-        let steps = steps.collect();
+        let mut to_come = to_come
+            .into_iter()
+            .map(|(index, step)| telling.coming(index, step));
+        let steps = to_come.by_ref().take(STEPS_AHEAD_MAX).collect();
+        let more_is_destructive = to_come.any(|step| step.is_destructive());
         let stored = masked(stored)?;
         let input = stored.events.iter().find_map(|event| match &event.what {
             What::RunStarted { input, .. } => Some(Arc::clone(input)),
@@ -150,6 +161,7 @@ impl Runtime {
             refusals: refusals(&state, asking),
             steps,
             more,
+            more_is_destructive,
         })
     }
 }

@@ -77,20 +77,7 @@ fn left(until: Timestamp, now: Timestamp) -> String {
 
 /// The buttons, each with what it does here.
 pub(super) fn buttons(ahead: &Ahead) -> String {
-    let accept = match ahead
-        .steps
-        .iter()
-        .filter(|step| step.when != When::Never)
-        .count()
-        + ahead.more
-    {
-        0 => "The run continues; no further step follows.".to_owned(),
-        _ if has_destructive(ahead) => {
-            "The run continues with the steps above. Some may delete or overwrite something."
-                .to_owned()
-        }
-        _ => "The run continues with the steps above.".to_owned(),
-    };
+    let accept = accepted(ahead);
     let button = |action: &str, name: &str, validates: &str, does: &str| {
         format!(
             "<p class=\"choice\"><button name=\"action\" value=\"{action}\"{validates} aria-describedby=\"does-{action}\">\
@@ -117,9 +104,24 @@ pub(super) fn buttons(ahead: &Ahead) -> String {
     .concat()
 }
 
-fn has_destructive(ahead: &Ahead) -> bool {
-    let mut steps = ahead.steps.iter();
-    steps.any(|step| step.effect == Effect::Destructive && step.when != When::Never)
+/// The consequences of accepting.
+fn accepted(ahead: &Ahead) -> String {
+    let shown = ahead.steps.iter().any(|step| step.when != When::Never);
+    if !shown && ahead.more == 0 {
+        return "The run continues; no further step follows.".to_owned();
+    }
+    let more = match ahead.more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let is_destructive =
+        ahead.more_is_destructive || ahead.steps.iter().any(Coming::is_destructive);
+    let warning = if is_destructive {
+        " Some may delete or overwrite something."
+    } else {
+        ""
+    };
+    format!("The run continues with the steps above{more}.{warning}")
 }
 
 fn follows(follows: &Follows) -> String {
@@ -244,4 +246,40 @@ fn with_names(text: &str) -> String {
         };
     }
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecall_runtime::ahead::Refusals;
+
+    fn ahead(more: usize, more_is_destructive: bool) -> Ahead {
+        Ahead {
+            workflow: "w".to_owned(),
+            principal: None,
+            since: Timestamp::from_micros(0),
+            input: std::sync::Arc::default(),
+            refusals: Refusals {
+                decline: Follows::RunFails,
+                cancel: Follows::RunFails,
+            },
+            steps: Vec::new(),
+            more,
+            more_is_destructive,
+        }
+    }
+
+    #[test]
+    fn steps_that_are_not_shown_are_counted_and_warned_of() {
+        let texts =
+            [(0, false), (3, false), (3, true)].map(|(more, is)| accepted(&ahead(more, is)));
+        assert_eq!(
+            texts,
+            [
+                "The run continues; no further step follows.",
+                "The run continues with the steps above and 3 more.",
+                "The run continues with the steps above and 3 more. Some may delete or overwrite something.",
+            ]
+        );
+    }
 }

@@ -7,11 +7,13 @@ use onecall_config::settings::Server;
 use onecall_engine::event::{AnswerAction, Event, What};
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Append, Filter, NewRun, Phase};
-use onecall_journal::{MemoryStore, Retention};
+use onecall_journal::{MemoryStore, SqliteJournal};
+use onecall_runtime::now;
 use onecall_runtime::questions::Given;
 use onecall_workflow::policy::{self, Durability};
 use onecall_workflow::workflow::Workflow;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 const FORMS: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -504,11 +506,11 @@ async fn operators_see_what_goes_on() {
 
 #[tokio::test]
 async fn a_store_that_cannot_be_written_makes_the_server_not_ready() {
-    let store = MemoryStore::new(Retention {
-        bytes_max: 60_000,
-        ..Retention::default()
-    });
-    let world = World::start_on(&store).await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = onecall_journal::Options::new(directory.path().join("runs.db"), now());
+    options.bytes_max = Some(600_000);
+    let store = SqliteJournal::open(options).unwrap();
+    let world = World::start_with_journal(Arc::new(store)).await;
     let client = Http::new(world.address);
     let ready = async || {
         let ready = client.send(Method::GET, "/readyz", &[], "").await;
@@ -519,7 +521,7 @@ async fn a_store_that_cannot_be_written_makes_the_server_not_ready() {
     let run = NewRun::new(RunId::new("r"), "w", Timestamp::from_micros(1));
     let (at, mark) = (run.at, run.mark.clone());
     journal.create(run, Vec::new()).await.unwrap();
-    let text = "x".repeat(100_000);
+    let text = "x".repeat(1_000_000);
     let append = Append {
         run: RunId::new("r"),
         first: 0,

@@ -3,7 +3,7 @@
 use onecall_config::Input;
 use onecall_config::settings::{Aggregation, Backend, Server, Session, Strategy, Transport};
 use onecall_engine::identity::Timestamp;
-use onecall_engine::journal::{Filter, Phase};
+use onecall_engine::journal::{Filter, Journal, Phase};
 use onecall_gateway::{Access, HttpOptions, Mount, serve_http};
 use onecall_journal::MemoryStore;
 use onecall_runtime::runtime::{Options, Runtime};
@@ -193,9 +193,14 @@ pub(crate) async fn started(server: Server, store: &MemoryStore) -> Runtime {
 /// `resumes`: it takes up what others have left in the store.
 async fn started_to(resumes: bool, server: Server, store: &MemoryStore) -> Runtime {
     let now = Timestamp::from_micros(1);
+    let journal = Arc::new(store.open(now, Duration::from_hours(1)));
+    started_with(resumes, server, journal).await
+}
+
+async fn started_with(resumes: bool, server: Server, journal: Arc<dyn Journal>) -> Runtime {
     let options = Options {
         server,
-        journal: Arc::new(store.open(now, Duration::from_hours(1))),
+        journal,
         durability: Durability::Async,
         version: "1".to_owned(),
         first_list_wait: PATIENCE,
@@ -258,6 +263,12 @@ impl World {
     /// One of several on the same store.
     pub(crate) async fn start_on(store: &MemoryStore) -> Self {
         Self::serve(runtime_on(store).await, |_| {}).await
+    }
+
+    /// On this opening of a store.
+    pub(crate) async fn start_with_journal(journal: Arc<dyn Journal>) -> Self {
+        let runtime = started_with(true, server(), journal).await;
+        Self::serve(runtime, |_| {}).await
     }
 
     /// One of several on the same store, which leaves the runs of the others alone.

@@ -91,6 +91,11 @@ pub(crate) fn files(settings: &Settings) -> impl Iterator<Item = &str> {
 /// A file that others can write to says nothing about who may call. It may be a link and readable by its group, as a
 /// cluster mounts it.
 fn refuse_writable(path: &str, file: &File) -> anyhow::Result<()> {
+    if let Some(owner) = foreign_owner(file) {
+        bail!(
+            "`{path}`, which holds a token, belongs to another user (uid {owner}); give a file of this user or of root"
+        );
+    }
     if let Some(mode) = mode(file)
         && mode & 0o022 != 0
     {
@@ -100,6 +105,19 @@ fn refuse_writable(path: &str, file: &File) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// The owner of a file that belongs neither to the user of this process nor to root.
+#[cfg(unix)]
+fn foreign_owner(file: &File) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    let owner = file.metadata().ok()?.uid();
+    (owner != 0 && owner != rustix::process::geteuid().as_raw()).then_some(owner)
+}
+
+#[cfg(not(unix))]
+fn foreign_owner(_: &File) -> Option<u32> {
+    None
 }
 
 #[cfg(unix)]

@@ -4,7 +4,7 @@ use crate::wire::Loaded;
 use crate::{access, print};
 use anyhow::bail;
 use onecall_config::reach::Reach;
-use onecall_config::settings::{Limits, Server, Settings};
+use onecall_config::settings::{Limits, Links, Server, Settings};
 use onecall_gateway::Mount;
 use onecall_runtime::sources::Stamp;
 use onecall_source::render;
@@ -22,6 +22,7 @@ pub(crate) struct Fixed {
     store: Option<String>,
     durability: Option<Durability>,
     limits: Limits,
+    links: Option<Links>,
     reach: Reach,
 }
 
@@ -31,6 +32,7 @@ impl Fixed {
             store: settings.store.clone(),
             durability: settings.durability,
             limits: settings.limits,
+            links: settings.questions.links,
             reach: settings.reach.clone(),
         }
     }
@@ -42,6 +44,7 @@ impl Fixed {
             ("store", self.store != now.store),
             ("durability", self.durability != now.durability),
             ("server", self.reach != now.reach),
+            ("questions.links", self.links != now.questions.links),
             ("limits.body_bytes", old.body_bytes != new.body_bytes),
             ("limits.sessions", old.sessions != new.sessions),
             ("limits.session_idle", old.session_idle != new.session_idle),

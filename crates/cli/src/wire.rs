@@ -72,12 +72,13 @@ impl Loaded {
         }
     }
 
-    /// Applies the limits of the store to the settings. Errors in the files come first.
+    /// Applies the limits of the store to the settings, also if some of the files have errors: the rest is served.
     pub(crate) fn bound_by(&mut self, args: &StoreArgs) -> anyhow::Result<()> {
-        if self.diagnostics.has_errors() {
-            return Ok(());
+        let bounded = bound_ephemeral(args, &mut self.settings);
+        if bounded.is_err() && self.diagnostics.has_errors() {
+            self.tell();
         }
-        bound_ephemeral(args, &mut self.settings)
+        bounded
     }
 
     /// Desktop hosts refuse a whole list for one colon, so they are given none unless the files ask for it.
@@ -402,6 +403,33 @@ pub(crate) fn open_store(
     open_or_create(named_store(args, settings).as_deref(), args, bytes)
 }
 
+/// Opens the store once for each server of the process. With `--ephemeral` all of them share one memory.
+pub(crate) fn open_stores(
+    args: &StoreArgs,
+    settings: &Settings,
+    count: usize,
+) -> anyhow::Result<Vec<Arc<dyn Journal>>> {
+    if !args.ephemeral {
+        let each = (0..count).map(|_| open_store(args, settings));
+        return each.collect();
+    }
+    let store = memory_store(args, settings.limits.ephemeral_bytes)?;
+    let each = (0..count).map(|_| -> Arc<dyn Journal> { Arc::new(store.open(now(), LEASE)) });
+    Ok(each.collect())
+}
+
+/// `bytes`: how many the runs may take.
+fn memory_store(args: &StoreArgs, bytes: Option<usize>) -> anyhow::Result<MemoryStore> {
+    if args.is_stated() {
+        return Err(usage("--ephemeral keeps runs nowhere; leave out --store"));
+    }
+    let bytes = bytes.unwrap_or(EPHEMERAL_BYTES);
+    Ok(MemoryStore::new(Retention {
+        bytes_max: u64::try_from(bytes).unwrap_or(u64::MAX),
+        ..Retention::default()
+    }))
+}
+
 /// With `--ephemeral` one run may hold a quarter of the memory that all have.
 pub(crate) fn bound_ephemeral(args: &StoreArgs, settings: &mut Settings) -> anyhow::Result<()> {
     if !args.ephemeral {
@@ -502,15 +530,8 @@ fn open_or_create(
     args: &StoreArgs,
     memory: Option<usize>,
 ) -> anyhow::Result<Arc<dyn Journal>> {
-    if args.ephemeral && args.is_stated() {
-        return Err(usage("--ephemeral keeps runs nowhere; leave out --store"));
-    }
     if args.ephemeral {
-        let bytes = memory.unwrap_or(EPHEMERAL_BYTES);
-        let store = MemoryStore::new(Retention {
-            bytes_max: u64::try_from(bytes).unwrap_or(u64::MAX),
-            ..Retention::default()
-        });
+        let store = memory_store(args, memory)?;
         return Ok(Arc::new(store.open(now(), LEASE)));
     }
     open_path(StorePlace::of(named)?)

@@ -148,6 +148,13 @@ impl Serving<'_> {
             stop,
         } = self;
         let version = env!("CARGO_PKG_VERSION").to_owned();
+        let hides_links = settings.questions.links == Some(Links::Hidden);
+        if hides_links && args.store.ephemeral {
+            print::err(
+                "warning: `questions.links` is `hidden` and the store is in memory, so only clients that can be asked \
+                 can answer questions; leave out `--ephemeral`, or set `links: shown`",
+            );
+        }
         if let ([only], true) = (mounts, args.stdio) {
             if std::io::stdin().is_terminal() {
                 print::err(
@@ -158,6 +165,7 @@ impl Serving<'_> {
             let mut options = StdioOptions::new(version);
             wire::limit_stdio(&mut options, settings);
             options.store_flag = wire::store_flag(&args.store, settings);
+            options.hides_links = hides_links;
             let input_ended = serve_stdio(only.runtime.clone(), options, stop).await?;
             return Ok(Served::Stdio { input_ended });
         }
@@ -165,13 +173,7 @@ impl Serving<'_> {
         options.allow_anonymous = args.allow_anonymous;
         options.threads = threads.handles();
         wire::limit(&mut options, settings);
-        options.hides_links = settings.questions.links == Some(Links::Hidden);
-        if options.hides_links && args.store.ephemeral {
-            print::err(
-                "warning: `questions.links` is `hidden` and the store is in memory, so only clients that can be asked \
-                 can answer questions; leave out `--ephemeral`, or set `links: shown`",
-            );
-        }
+        options.hides_links = hides_links;
         options.store_flag = wire::store_flag(&args.store, settings);
         wire::reach(&mut options, settings, args);
         let (told, place) = (mounts.to_vec(), options.clone());
@@ -260,7 +262,8 @@ async fn start(
 ) -> anyhow::Result<Vec<Mount>> {
     let is_one = servers.len() == 1;
     let mut mounts = Vec::with_capacity(servers.len());
-    for server in servers {
+    let journals = wire::open_stores(&args.store, settings, servers.len())?;
+    for (server, journal) in servers.into_iter().zip(journals) {
         let path = if is_one {
             String::new()
         } else {
@@ -268,7 +271,6 @@ async fn start(
         };
         let access = server.access.as_ref().map(access::options).transpose()?;
         let access = access.as_ref().map(Access::new).transpose()?;
-        let journal = wire::open_store(&args.store, settings)?;
         let store_flag = wire::store_flag(&args.store, settings);
         let role = wire::Role::Server { store_flag };
         let runtime = wire::start(server, settings, journal, role).await?;

@@ -66,14 +66,7 @@ fn a_question_that_nobody_can_answer_says_what_to_do() {
     let file = home.path().join("ask.workflow.yaml");
     std::fs::write(&file, "workflow: ask\nsteps:\n  sure: {ask: 'Sure?'}\n").unwrap();
     let words = ["serve", file.to_str().unwrap(), "--ephemeral", "--stdio"];
-    let mut server = Running::start(onecall(home.path(), &words));
-    open_session(&mut server);
-    server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "workflow_ask", "arguments": {} } }));
-    let line = server.line(|line| line.contains("\"id\":1"));
-    let answer: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(code_of(&answer["result"]), "pending.input");
-    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let text = asked_over_stdio(home.path(), &words);
     for way in [
         "without `--ephemeral`",
         "`onecall runs answer`",
@@ -82,6 +75,33 @@ fn a_question_that_nobody_can_answer_says_what_to_do() {
     ] {
         assert!(text.contains(way), "{text}");
     }
+}
+
+#[test]
+fn hidden_links_hide_the_command_over_stdio_too() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("onecall.yaml");
+    let text = "backends: {}\nworkflows: [ask.workflow.yaml]\nquestions: {links: hidden}\n";
+    std::fs::write(&file, text).unwrap();
+    let workflow = "workflow: ask\nsteps:\n  sure: {ask: 'Sure?'}\n";
+    std::fs::write(home.path().join("ask.workflow.yaml"), workflow).unwrap();
+    let words = ["serve", file.to_str().unwrap(), "--stdio"];
+    let text = asked_over_stdio(home.path(), &words);
+    assert!(!text.contains("runs answer"), "{text}");
+    assert!(text.contains("onecall runs list --waiting"), "{text}");
+}
+
+/// What a client that cannot be asked gets for a call of the workflow `ask`.
+fn asked_over_stdio(home: &Path, words: &[&str]) -> String {
+    let mut server = Running::start(onecall(home, words));
+    open_session(&mut server);
+    server.write(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "workflow_ask", "arguments": {} } }));
+    let line = server.line(|line| line.contains("\"id\":1"));
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(code_of(&answer["result"]), "pending.input");
+    let text = answer["result"]["content"][0]["text"].as_str();
+    text.unwrap().to_owned()
 }
 
 #[test]
@@ -99,6 +119,12 @@ fn one_run_of_ephemeral_may_hold_a_quarter_of_its_memory() {
     let refused = crate::support::run(home.path(), &words);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     let text = "`limits.run_bytes` is 20000000, and with `--ephemeral` one run may hold at most 16777216 bytes";
+    assert!(refused.err.contains(text), "{refused:?}");
+    // An invalid workflow is withheld; the limits hold all the same.
+    let broken = home.path().join("quick.workflow.yaml");
+    std::fs::write(&broken, "workflow: quick\nbogus: 1\n").unwrap();
+    let refused = crate::support::run(home.path(), &words);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains(text), "{refused:?}");
     settle(
         home.path(),

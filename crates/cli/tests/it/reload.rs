@@ -76,9 +76,11 @@ fn a_reload_names_what_acts_at_the_start_only_and_what_does_not_fit() {
             text.contains(what).then_some(())
         });
     };
-    let changed = format!("{BACKENDS}store: other.db\nlimits: {{body_bytes: 7, events: 70}}\n");
+    let changed = format!(
+        "{BACKENDS}store: other.db\nlimits: {{body_bytes: 7, events: 70}}\nquestions: {{links: hidden}}\n"
+    );
     std::fs::write(at("onecall.yaml"), changed).unwrap();
-    told("start again for: store, limits.body_bytes\n");
+    told("start again for: store, questions.links, limits.body_bytes\n");
     std::fs::write(at("new.workflow.yaml"), unfit("new")).unwrap();
     told("withheld  new: ");
     std::fs::remove_file(at("new.workflow.yaml")).unwrap();

@@ -135,7 +135,8 @@ fn filter(args: &ListArgs) -> anyhow::Result<Filter> {
     });
     let mut phases = phases.collect::<anyhow::Result<Vec<_>>>()?;
     if args.waiting {
-        phases.push(Phase::Waiting);
+        // A run with a held call may ask a person too.
+        phases.extend([Phase::Waiting, Phase::Held]);
     }
     let time = |text: &Option<String>| text.as_deref().map(|text| moment(text, now())).transpose();
     Ok(Filter {

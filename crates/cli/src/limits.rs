@@ -56,8 +56,8 @@ pub(crate) const FAILED_ITEMS_SHOWN_MAX: usize = 3;
 /// Limit: items of a loop that have a line of their own.
 pub(crate) const TREE_ITEMS_MAX: usize = 20;
 
-/// Limit: times one field is asked for before the question counts as cancelled.
-pub(crate) const ANSWER_TRIES_MAX: usize = 5;
+/// Limit: times one field is asked for before the answer counts as invalid.
+pub(crate) const ANSWER_TRIES_MAX: usize = 3;
 
 /// Limit: steps that are drawn; a run with more is shown as lines.
 pub(crate) const LIVE_STEPS_MAX: usize = 30;

@@ -2,9 +2,11 @@
 
 use crate::limits::HELD_SHOWN_MAX;
 use onecall_engine::identity::RunId;
-use onecall_engine::journal::Journal;
-use onecall_runtime::runs::{Asked, HeldCall, Standing};
+use onecall_engine::journal::{Journal, Phase, Summary};
+use onecall_runtime::runs::{Asked, HeldCall, Standing, standing_of};
 use onecall_runtime::sample::sample;
+use onecall_runtime::tend::fold;
+use std::collections::BTreeSet;
 
 /// How many runs need a person, in words: `1 is held, 2 wait for an answer`. `None`: none does.
 pub(crate) fn counted(held: usize, waiting: usize) -> Option<String> {
@@ -63,6 +65,30 @@ pub(crate) async fn leave_out_answered(
     Ok(standing.leave_out_answered(&told))
 }
 
+/// The runs that wait for nothing but a server, which takes the answers that they were given.
+pub(crate) async fn answered_runs(
+    journal: &dyn Journal,
+    runs: &[Summary],
+) -> anyhow::Result<BTreeSet<RunId>> {
+    let mut answered = BTreeSet::new();
+    let need_a_person = |run: &&Summary| matches!(run.phase, Phase::Waiting | Phase::Held);
+    for run in runs.iter().filter(need_a_person) {
+        let told = journal.told(&run.id).await?;
+        if told.is_empty() {
+            continue;
+        }
+        if let Some(stored) = journal.load(&run.id).await?
+            && let Ok(state) = fold(&run.id, &stored)
+        {
+            let mut standing = standing_of(&state);
+            if standing.leave_out_answered(&told) > 0 && !standing.rests() {
+                answered.insert(run.id.clone());
+            }
+        }
+    }
+    Ok(answered)
+}
+
 /// The line for a run whose answers no server has taken. `backends`: those that it is bound to, as text.
 pub(crate) fn answered(run: &RunId, backends: Option<String>) -> String {
     let with = backends.map(|backends| format!(" with its backends, {backends}"));
@@ -102,7 +128,6 @@ fn decisions(run: &RunId, name: &str, flag: &str) -> [String; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onecall_engine::journal::Phase;
 
     #[test]
     fn a_held_call_has_three_ways_on() {

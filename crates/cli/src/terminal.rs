@@ -81,9 +81,11 @@ fn put(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given> {
     print::err(lines(question));
     let (action, content) = match choose(prompt)? {
         AnswerAction::Accept => match fields(question.schema.as_deref(), prompt)? {
-            Some(content) => (AnswerAction::Accept, content),
-            None => (AnswerAction::Cancel, None),
+            Filled::Content(content) => (AnswerAction::Accept, content),
+            Filled::Left => (AnswerAction::Cancel, None),
+            Filled::Invalid(name) => invalid(&format!("no valid value was typed for `{name}`")),
         },
+        AnswerAction::Invalid => invalid("neither a, d nor c was typed"),
         refusal => (refusal, None),
     };
     Ok(Given {
@@ -92,6 +94,11 @@ fn put(question: &Asked, prompt: &mut dyn Prompt) -> io::Result<Given> {
         action,
         content,
     })
+}
+
+/// An answer that the run counts as invalid: it asks again, a few times.
+fn invalid(reason: &str) -> (AnswerAction, Option<Value>) {
+    (AnswerAction::Invalid, Some(Value::from(reason)))
 }
 
 /// The message, and below it the page that it sends to.
@@ -113,8 +120,7 @@ fn choose(prompt: &mut dyn Prompt) -> io::Result<AnswerAction> {
             Some(other) => text = format!("  {}\n{CHOICES}", neither(other)),
         }
     }
-    print::err("nothing of that was typed, so the question counts as cancelled");
-    Ok(AnswerAction::Cancel)
+    Ok(AnswerAction::Invalid)
 }
 
 const CHOICES: &str = "[a]ccept, [d]ecline or [c]ancel? ";
@@ -127,14 +133,18 @@ fn neither(line: &str) -> String {
     format!("`{line}` is none of these; {wanted}")
 }
 
-/// The content of an accepted answer; the outer `None` is a person who gave up.
-#[expect(
-    clippy::option_option,
-    reason = "giving up and having nothing to fill in are different answers"
-)]
-fn fields(schema: Option<&Value>, prompt: &mut dyn Prompt) -> io::Result<Option<Option<Value>>> {
+/// The form of an accepted answer.
+enum Filled {
+    Content(Option<Value>),
+    /// The input ended.
+    Left,
+    /// This field got no valid value.
+    Invalid(String),
+}
+
+fn fields(schema: Option<&Value>, prompt: &mut dyn Prompt) -> io::Result<Filled> {
     let Some(schema) = schema else {
-        return Ok(Some(None));
+        return Ok(Filled::Content(None));
     };
     let empty = Map::new();
     let properties = schema
@@ -153,16 +163,18 @@ fn fields(schema: Option<&Value>, prompt: &mut dyn Prompt) -> io::Result<Option<
                 content.insert(name.clone(), value);
             }
             Entered::Nothing => {}
-            Entered::GaveUp => return Ok(None),
+            Entered::Left => return Ok(Filled::Left),
+            Entered::Invalid => return Ok(Filled::Invalid(name.clone())),
         }
     }
-    Ok(Some(Some(Value::Object(content))))
+    Ok(Filled::Content(Some(Value::Object(content))))
 }
 
 enum Entered {
     Value(Value),
     Nothing,
-    GaveUp,
+    Left,
+    Invalid,
 }
 
 fn field(
@@ -175,7 +187,7 @@ fn field(
     let is_secret = property.as_object().is_some_and(is_sensitive);
     for _ in 0..ANSWER_TRIES_MAX {
         let Some(line) = prompt.line(&text, is_secret)? else {
-            return Ok(Entered::GaveUp);
+            return Ok(Entered::Left);
         };
         let line = line.trim();
         if line.is_empty() {
@@ -191,7 +203,7 @@ fn field(
             }
         }
     }
-    Ok(Entered::GaveUp)
+    Ok(Entered::Invalid)
 }
 
 /// `amount, how much to pay (integer, default 3): `
@@ -348,6 +360,18 @@ mod tests {
         assert!(prompts[2].starts_with("  nothing was typed; type `a`"));
         assert_eq!((given.action, given.content), (AnswerAction::Accept, None));
         let schema = json!({ "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-        assert_eq!(answer(Some(schema), &["a"]).0.action, AnswerAction::Cancel);
+        assert_eq!(
+            answer(Some(schema.clone()), &["a"]).0.action,
+            AnswerAction::Cancel
+        );
+        let mistaken = ["a", "x", "y", "z"];
+        let (given, _) = answer(Some(schema), &mistaken);
+        assert_eq!(given.action, AnswerAction::Invalid);
+        assert_eq!(
+            given.content,
+            Some(json!("no valid value was typed for `n`"))
+        );
+        let (given, _) = answer(None, &["q", "", "maybe"]);
+        assert_eq!(given.action, AnswerAction::Invalid);
     }
 }

@@ -424,7 +424,11 @@ async fn call_workflow(
         Err(
             error @ (StartRunError::OpenRuns(_)
             | StartRunError::Store(JournalError::OpenRunsFull { .. })),
-        ) => refuse(Code::LimitOpenRuns, chain(&error)),
+        ) => {
+            let what = "a run was refused: too many are open, or they hold too much";
+            runtime.inner.repeated.warn(what, &error);
+            refuse(Code::LimitOpenRuns, chain(&error))
+        }
         Err(error) => refuse(Code::InternalStore, chain(&error)),
     }
 }

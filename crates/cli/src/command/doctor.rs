@@ -12,16 +12,12 @@ use crate::{names, needs, print, waiting, wire};
 use clap::Args;
 use onecall_backends::BackendState;
 use onecall_config::settings::Settings;
-use onecall_engine::identity::RunId;
 use onecall_engine::journal::{Filter, Journal, Phase, Summary};
 use onecall_runtime::now;
-use onecall_runtime::runs::standing_of;
 use onecall_runtime::runtime::Runtime;
 use onecall_runtime::stranded::{Bindings, Stranded, stranded};
-use onecall_runtime::tend::fold;
 use onecall_source::render;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -220,7 +216,7 @@ async fn runs(
         ..Filter::default()
     };
     let runs = journal.list(filter).await?;
-    let answered = answered(journal, &runs).await?;
+    let answered = needs::answered_runs(journal, &runs).await?;
     let of = |phase| {
         let runs = runs.iter().filter(|run| run.phase == phase);
         runs.filter(|run| !answered.contains(&run.id)).count()
@@ -258,27 +254,6 @@ async fn runs(
         findings.push(Finding::new("runs", Verdict::Doubtful, text).help(help));
     }
     Ok(findings)
-}
-
-/// The runs that wait for nothing but a server, which takes the answers that they were given.
-async fn answered(journal: &dyn Journal, runs: &[Summary]) -> anyhow::Result<BTreeSet<RunId>> {
-    let mut answered = BTreeSet::new();
-    let need_a_person = |run: &&Summary| matches!(run.phase, Phase::Waiting | Phase::Held);
-    for run in runs.iter().filter(need_a_person) {
-        let told = journal.told(&run.id).await?;
-        if told.is_empty() {
-            continue;
-        }
-        if let Some(stored) = journal.load(&run.id).await?
-            && let Ok(state) = fold(&run.id, &stored)
-        {
-            let mut standing = standing_of(&state);
-            if standing.leave_out_answered(&told) > 0 && !standing.rests() {
-                answered.insert(run.id.clone());
-            }
-        }
-    }
-    Ok(answered)
 }
 
 fn backends(runtime: &Runtime) -> Vec<Finding> {

@@ -2,6 +2,7 @@
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
+use crate::limits::RUNS_COUNTED_MAX;
 use crate::print::counted;
 use crate::reload::{Fixed, Followed};
 use crate::threads::Threads;
@@ -10,12 +11,13 @@ use crate::{access, demo_files, needs, print, reload, signals, wire, withheld};
 use anyhow::{anyhow, bail};
 use onecall_backends::BackendState;
 use onecall_config::settings::{Links, Server, Settings};
-use onecall_engine::journal::Phase;
+use onecall_engine::journal::{Filter, Phase};
 use onecall_gateway::{
     Access, HttpOptions, Leaving, Mount, RESERVED_PATHS, RESULT_TOOL, ServeError, StdioOptions,
     is_result_tool_listed, serve_http, serve_stdio,
 };
 use onecall_runtime::publish::{Published, Target};
+use onecall_runtime::runtime::Runtime;
 use onecall_runtime::stranded::Stranded;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _};
@@ -385,20 +387,35 @@ async fn left_behind(mounts: &[Mount], store_flag: Option<&str>) -> Option<Strin
         resumed += mount.runtime.resumed(RESUMING).await;
     }
     // All have the same store.
-    let open = mounts.first()?.runtime.run_counts().await.open;
-    let of = |phase| {
-        let mut open = open.iter();
-        open.find(|(own, _)| *own == phase)
-            .map_or(0, |(_, count)| *count)
-    };
+    let runtime = &mounts.first()?.runtime;
+    let [held, waiting] = needy(runtime).await;
     let resumed = (resumed > 0).then(|| format!("resumed {}", counted(resumed, "run")));
-    let needy = needs::counted(of(Phase::Held), of(Phase::Waiting));
+    let needy = needs::counted(held, waiting);
     let needy = needy.map(|count| match store_flag {
         Some(flag) => format!("{count}: {}", needs::list(flag)),
         None => count,
     });
     let both: Vec<String> = resumed.into_iter().chain(needy).collect();
     (!both.is_empty()).then(|| format!("runs      {}", both.join("; ")))
+}
+
+/// How many runs of the store are held, and how many wait for a person. Those that were answered and cannot resume here
+/// need no answer; they are reported by themselves.
+async fn needy(runtime: &Runtime) -> [usize; 2] {
+    let phases = [Phase::Held, Phase::Waiting];
+    let filter = Filter {
+        phases: phases.to_vec(),
+        limit: RUNS_COUNTED_MAX,
+        ..Filter::default()
+    };
+    let journal = runtime.journal();
+    let runs = journal.list(filter).await.unwrap_or_default();
+    let answered = needs::answered_runs(&**journal, &runs).await;
+    let answered = answered.unwrap_or_default();
+    phases.map(|phase| {
+        let runs = runs.iter().filter(|run| run.phase == phase);
+        runs.filter(|run| !answered.contains(&run.id)).count()
+    })
 }
 
 /// The file that each workflow was read from, by server and workflow: two servers may each have one of the same name.

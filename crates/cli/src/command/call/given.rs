@@ -111,7 +111,9 @@ fn is_mismatch(message: &str, key: &str, value: &Value) -> bool {
     let is_word = |word: &str| names.iter().any(|name| word.starts_with(name));
     let lower = message.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
-    message.contains(key) && words.any(is_word)
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let names_key = message.split(|c| !is_part(c)).any(|word| word == key);
+    names_key && words.any(is_word)
 }
 
 /// How all arguments are given at once.
@@ -179,6 +181,8 @@ mod tests {
         assert_eq!(hint, "`c=1` sends a text; `c:=1` sends JSON");
         assert_eq!(given.hint("`c` is too short"), None);
         assert_eq!(given.hint("`d` must be an integer"), None);
+        let other = "`a` must be a number, which has the letter c in it nowhere but here: numeric";
+        assert_eq!(given.hint(&other.replace(" c ", " ")), None);
         let schema =
             json!({ "properties": {}, "required": ["c", "x", "y"], "additionalProperties": true });
         given.meet("t", Some(&schema));

@@ -272,7 +272,12 @@ fn reply(args: &RunsAnswerArgs, step: &str, round: Option<u32>) -> anyhow::Resul
 pub(super) fn backends(stored: &StoredRun) -> Option<String> {
     let plan = read_plan(&stored.plan).ok()?;
     let named = plan.backends.iter();
-    let named: Vec<String> = named.map(|(name, how)| format!("{name}: {how}")).collect();
+    // The hashes behind `#` tell programs what differs; `runs show` and `runs rebind` say it in words.
+    let named = named.map(|(name, how)| {
+        let how = how.split_once(" #").map_or(how.as_str(), |(how, _)| how);
+        format!("{name}: {how}")
+    });
+    let named: Vec<String> = named.collect();
     (!named.is_empty()).then(|| named.join("; "))
 }
 

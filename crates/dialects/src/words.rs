@@ -2,7 +2,7 @@
 
 use onecall_source::{Diagnostics, Fields};
 use onecall_workflow::policy::{AllFailed, AnyFailed, Durability, OnDisconnect, Then, WhileAsking};
-use onecall_workflow::step::{Reading, Truth};
+use onecall_workflow::step::{Reading, Truth, Unfound};
 
 /// A word and what it stands for.
 pub(crate) type Word<T> = (&'static str, T);
@@ -41,6 +41,9 @@ pub(crate) const READING: [Word<Reading>; 2] = [
     ("payload", Reading::Payload),
     ("content_map", Reading::ContentMap),
 ];
+
+pub(crate) const MISSING: [Word<Unfound>; 2] =
+    [("leave_out", Unfound::LeftOut), ("fail", Unfound::Fails)];
 
 /// Whether a failed item ends its loop in any case.
 pub(crate) const FAILED_ITEM: [Word<bool>; 2] = [("by_on_error", false), ("ends_loop", true)];

@@ -22,8 +22,13 @@ pub trait Evaluator: Send + Sync + Debug {
         Limits::default()
     }
     fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure>;
-    fn arguments(&self, call: &Call, tool: &BoundTool, scope: &dyn Scope)
-    -> Result<Value, Failure>;
+    /// What a call is given, fitted to its tool. A mocked call has none.
+    fn arguments(
+        &self,
+        call: &Call,
+        tool: Option<&BoundTool>,
+        scope: &dyn Scope,
+    ) -> Result<Value, Failure>;
     /// What of the arguments does not fit the tool's schema, to be shown when the call has failed.
     fn misfit(&self, tool: &BoundTool, arguments: &Value) -> Option<String>;
     fn items(&self, each: &Each, scope: &dyn Scope) -> Result<Vec<Value>, Failure>;
@@ -74,10 +79,10 @@ impl Evaluator for PlanEvaluator {
     fn arguments(
         &self,
         call: &Call,
-        tool: &BoundTool,
+        tool: Option<&BoundTool>,
         scope: &dyn Scope,
     ) -> Result<Value, Failure> {
-        evaluate::arguments(&call.arguments, &tool.input, scope)
+        evaluate::arguments(call, tool.map(|tool| &tool.input), scope)
             .map_err(|fault| failure("arguments", &fault))
     }
 

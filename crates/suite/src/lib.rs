@@ -18,7 +18,6 @@ mod scrub;
 mod select;
 mod spending;
 mod stage;
-mod strict;
 mod tape;
 mod tapes;
 mod target;

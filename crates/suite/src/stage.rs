@@ -4,14 +4,13 @@
 use crate::case::Composition;
 use crate::eval::Judgements;
 use crate::limits::{CANCEL_GRACE, DEADLINE_MARGIN, HELD_CALLS_MAX, ROW_TIME_MAX};
-use crate::strict::StrictEvaluator;
 use crate::tape::Call;
 use crate::tapes::{RowTapes, Source, Tapes};
 use futures::future::BoxFuture;
 use onecall_dialects::mcptest::Freeze;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::{Observer, Stopped, Surroundings, begin, drive};
-use onecall_engine::evaluate::Evaluator;
+use onecall_engine::evaluate::{Evaluator, PlanEvaluator};
 use onecall_engine::event::{Event, Lost, Outcome, Resolution, What};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::{RunId, Timestamp};
@@ -80,7 +79,7 @@ impl Stage {
             plans,
             tapes: Arc::new(tapes),
             judgements: Judgements::default(),
-            evaluator: Arc::new(StrictEvaluator::default()),
+            evaluator: Arc::new(PlanEvaluator::default()),
         }
     }
 

@@ -5,10 +5,10 @@
 pub(crate) mod tests;
 
 use crate::coerce::{self, Coercer};
-use crate::expression::{Expression, Path, Piece, Program, ValueTemplate, kind_of};
+use crate::expression::{Expression, Path, Piece, Program, Root, ValueTemplate, kind_of};
 use crate::limits::{Bounds, KEYS_SHOWN_MAX};
 use crate::scope::Scope;
-use crate::step::{Condition, Truth};
+use crate::step::{Call, Condition, Truth, Unfound};
 use gotemplate::{Evaluated as GoEvaluated, Node, RenderError, RenderErrorKind};
 use onecall_source::counted;
 use serde_json::{Map, Value};
@@ -226,12 +226,11 @@ pub(crate) fn missing(missing: &Missing) -> Fault {
 }
 
 /// Arguments of a call, expanded at every depth and fitted to the tool's schema.
-pub fn arguments(
-    template: &ValueTemplate,
-    schema: &Coercer,
-    scope: &dyn Scope,
-) -> Result<Value, Fault> {
-    let expanded = expand(template, schema, scope, &mut Vec::new())?;
+pub fn arguments(call: &Call, schema: Option<&Coercer>, scope: &dyn Scope) -> Result<Value, Fault> {
+    let anything = Coercer::new(Value::Bool(true));
+    let schema = schema.unwrap_or(&anything);
+    let place = &mut Place::in_call(call);
+    let expanded = expand(&call.arguments, schema, scope, place)?;
     let value = expanded.unwrap_or_else(|| Value::Object(Map::new()));
     let coerced = schema.try_coerce(value);
     coerced.map_err(|over_limit| Fault::new(FaultKind::Patterns, over_limit.to_string()))
@@ -240,8 +239,24 @@ pub fn arguments(
 /// A value with its expressions filled in. What is missing is null at the top and left out below.
 pub fn filled(template: &ValueTemplate, scope: &dyn Scope) -> Result<Value, Fault> {
     let anything = Coercer::new(Value::Bool(true));
-    let filled = expand(template, &anything, scope, &mut Vec::new())?;
+    let filled = expand(template, &anything, scope, &mut Place::default())?;
     Ok(filled.unwrap_or(Value::Null))
+}
+
+/// Where in a value the evaluation is, and what an absent value means there.
+#[derive(Default)]
+struct Place<'a> {
+    parts: Vec<Part<'a>>,
+    missing: Unfound,
+}
+
+impl Place<'_> {
+    fn in_call(call: &Call) -> Self {
+        Self {
+            parts: Vec::new(),
+            missing: call.missing,
+        }
+    }
 }
 
 /// One step of the way into arguments.
@@ -268,11 +283,15 @@ fn written(place: &[Part<'_>]) -> String {
 }
 
 /// Whether a missing value at this place fails the call. A hole in a list would move what follows it.
-fn must_be_there(place: &[Part<'_>], schema: &Coercer) -> bool {
-    if let Some(Part::Index(_)) = place.last() {
+fn must_be_there(expression: &Expression, place: &Place<'_>, schema: &Coercer) -> bool {
+    let is_input = matches!(&expression.program, Program::Path(path) if path.root == Root::Input);
+    if place.missing == Unfound::Fails && !is_input {
         return true;
     }
-    let names = place.iter().filter_map(|part| match part {
+    if let Some(Part::Index(_)) = place.parts.last() {
+        return true;
+    }
+    let names = place.parts.iter().filter_map(|part| match part {
         Part::Name(name) => Some(*name),
         Part::Index(_) => None,
     });
@@ -284,15 +303,15 @@ fn expand<'a>(
     template: &'a ValueTemplate,
     schema: &Coercer,
     scope: &dyn Scope,
-    place: &mut Vec<Part<'a>>,
+    place: &mut Place<'a>,
 ) -> Result<Option<Value>, Fault> {
     match template {
         ValueTemplate::Literal(value) => Ok(Some(value.clone())),
         ValueTemplate::Expression(expression) => {
-            match value(expression, scope).map_err(|fault| fault.at(place))? {
+            match value(expression, scope).map_err(|fault| fault.at(&place.parts))? {
                 Found::Value(value) => Ok(Some(value.into_owned())),
-                Found::Missing(read) if must_be_there(place, schema) => {
-                    Err(missing(&read).at(place))
+                Found::Missing(read) if must_be_there(expression, place, schema) => {
+                    Err(missing(&read).at(&place.parts))
                 }
                 Found::Missing(_) => Ok(None),
             }
@@ -300,20 +319,20 @@ fn expand<'a>(
         ValueTemplate::Object(entries) => {
             let mut object = Map::with_capacity(entries.len());
             for (key, below) in entries {
-                place.push(Part::Name(key));
+                place.parts.push(Part::Name(key));
                 if let Some(value) = expand(below, schema, scope, place)? {
                     object.insert(key.clone(), value);
                 }
-                place.pop();
+                place.parts.pop();
             }
             Ok(Some(Value::Object(object)))
         }
         ValueTemplate::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (index, below) in items.iter().enumerate() {
-                place.push(Part::Index(index));
+                place.parts.push(Part::Index(index));
                 array.extend(expand(below, schema, scope, place)?);
-                place.pop();
+                place.parts.pop();
             }
             Ok(Some(Value::Array(array)))
         }

@@ -5,7 +5,7 @@ use crate::expression::{Expression, ValueTemplate, nowhere};
 use crate::name::{StepName, ToolName, WorkflowName};
 use crate::plan::{BoundTool, Plan};
 use crate::policy::{OnError, Refusal, Run, SkippedNeed};
-use crate::step::{Action, Ask, Call, Need, NeedOrigin, Reading, Shape, Step};
+use crate::step::{Action, Ask, Call, Need, NeedOrigin, Reading, Shape, Step, Unfound};
 use crate::workflow::{Annotations, Output, Workflow};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ impl Call {
             tool: tool.into(),
             arguments: ValueTemplate::empty_object(),
             reading: Reading::ContentMap,
+            missing: Unfound::LeftOut,
             idempotent: false,
             transform: None,
             budget: None,

@@ -8,7 +8,7 @@ use crate::policy::{
     AllFailed, AnyFailed, Durability, OnDisconnect, OnError, Refusal, RetryOn, Run, SkippedNeed,
     Then, WhileAsking,
 };
-use crate::step::{Action, Ask, Call, Each, Reading, Shape, Step, Truth};
+use crate::step::{Action, Ask, Call, Each, Reading, Shape, Step, Truth, Unfound};
 use crate::workflow::{Annotations, Output, OutputProperty, OutputSource, Unset, Workflow};
 use expressions::{expression, jq, json, values};
 use onecall_source::counted;
@@ -193,6 +193,9 @@ fn call(page: &mut Page, call: &Call) {
         Reading::Payload => "payload",
     };
     page.line(format_args!("call {} reading {reading}", call.tool));
+    if call.missing == Unfound::Fails {
+        page.line(format_args!("a read that finds nothing fails"));
+    }
     if call.idempotent {
         page.line(format_args!("idempotent"));
     }

@@ -96,6 +96,8 @@ pub struct Call {
     pub tool: ToolName,
     pub arguments: ValueTemplate,
     pub reading: Reading,
+    #[serde(default, skip_serializing_if = "Unfound::is_left_out")]
+    pub missing: Unfound,
     /// The author says that repeating the call does no harm.
     pub idempotent: bool,
     /// Reshapes what was read from the result before anything else sees it.
@@ -119,6 +121,27 @@ pub enum Reading {
     ContentMap,
     /// Structured content, else a sole text block parsed as JSON, else the result object.
     Payload,
+}
+
+/// What becomes of an argument that is one read of a step or an item, if the read finds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unfound {
+    /// It is left out, unless the tool requires it.
+    #[default]
+    LeftOut,
+    /// The step fails. Parameters that the caller leaves out are left out all the same.
+    Fails,
+}
+
+impl Unfound {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature serde asks for"
+    )]
+    fn is_left_out(&self) -> bool {
+        *self == Self::LeftOut
+    }
 }
 
 /// What the output of a question or a loop is.
@@ -184,6 +207,7 @@ impl Call {
             tool: ToolName::from(""),
             arguments,
             reading: Reading::Payload,
+            missing: Unfound::LeftOut,
             idempotent: false,
             transform: None,
             budget: None,

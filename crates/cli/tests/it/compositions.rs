@@ -126,3 +126,24 @@ fn plans_pages_and_baselines_are_made() {
         "{above:?}"
     );
 }
+
+#[test]
+fn a_misspelt_field_fails_its_node_when_a_composition_is_called() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("suite.yaml");
+    let path = file.display().to_string();
+    let called = |more: &str| {
+        let text = format!(
+            "compositions:\n- name: c\n  nodes:\n  - {{id: a, tool: t, mock: {{result: {{n: 1}}}}}}\n  - {{id: b, needs: [a], tool: t, args: {{x: \"${{a.typo}}\", y: \"${{var.y}}\"}}, mock: {{result: 2}}{more}}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        run(home.path(), &["call", &path, "c", "--ephemeral"])
+    };
+    let ran = called("");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("`a.typo` has no value"), "{ran:?}");
+    let lenient = called(", policy: {missing: leave_out}");
+    assert_eq!(lenient.code, Some(0), "{lenient:?}");
+    let converted = run(home.path(), &["convert", &path, "--to", "native"]);
+    assert!(!converted.out.contains("missing:"), "{converted:?}");
+}

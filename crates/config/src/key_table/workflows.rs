@@ -99,6 +99,7 @@ pub(super) const PARTS: &[Part] = &[
             acts("tool", Text),
             acts("with", Mapping),
             acts("read", Choice(&["payload", "content_map"])),
+            acts("missing", Choice(&["leave_out", "fail"])),
             acts("idempotent", Flag),
             acts("transform", Text),
             acts("call_budget", One("budget of a call")),

@@ -3,8 +3,8 @@
 
 use crate::duration;
 use crate::words::{
-    ALL_FAILED, ANY_FAILED, DURABILITY, FAILED_ITEM, ON_DISCONNECT, ON_ERROR, READING, TRUTH,
-    WHILE_ASKING, Word, stated,
+    ALL_FAILED, ANY_FAILED, DURABILITY, FAILED_ITEM, MISSING, ON_DISCONNECT, ON_ERROR, READING,
+    TRUTH, WHILE_ASKING, Word, stated,
 };
 use onecall_source::{Diagnostics, Fields};
 use onecall_workflow::builder::Builder;
@@ -97,6 +97,8 @@ pub(super) fn of_step(mut fields: Fields<'_>, step: &mut Step, diagnostics: &mut
 fn of_call(fields: &mut Fields<'_>, call: &mut Call, diagnostics: &mut Diagnostics) {
     let reading = stated(fields, "reading", &READING, diagnostics);
     set(&mut call.reading, reading);
+    let missing = stated(fields, "missing", &MISSING, diagnostics);
+    set(&mut call.missing, missing);
     if let Some(idempotent) = fields.optional_bool("idempotent", diagnostics) {
         call.idempotent = idempotent.value;
     }

@@ -10,7 +10,7 @@ use onecall_workflow::derive::{self, Derives};
 use onecall_workflow::expression::ValueTemplate;
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{OnError, SkippedNeed};
-use onecall_workflow::step::{Action, Call, Reading, Step};
+use onecall_workflow::step::{Action, Call, Reading, Step, Unfound};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -62,6 +62,7 @@ pub(super) fn step(
             tool: ToolName::from(name),
             arguments,
             reading: Reading::Payload,
+            missing: Unfound::LeftOut,
             idempotent: false,
             transform: None,
             budget: None,

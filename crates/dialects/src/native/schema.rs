@@ -198,6 +198,7 @@ fn shared() -> Value {
         "tool": { "$ref": "#/$defs/tool" },
         "with": { "type": ["object", "string"] },
         "read": { "enum": ["payload", "content_map"] },
+        "missing": { "enum": ["leave_out", "fail"] },
         "idempotent": { "type": "boolean" },
         "transform": { "type": "string" },
         "call_budget": { "$ref": "#/$defs/callBudget" },

@@ -5,7 +5,7 @@ use super::{duration, each, inputs, policy};
 use crate::arguments;
 use crate::mock;
 use crate::name::{self, StepNamed};
-use crate::words::{READING, TRUTH, stated};
+use crate::words::{MISSING, READING, TRUTH, stated};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, NodeKind, Text, codes};
 use onecall_workflow::expression::{Program, ValueTemplate, View};
 use onecall_workflow::name::{StepName, ToolName};
@@ -230,6 +230,7 @@ pub(super) fn call(
         reader.arguments(node, what, diagnostics)
     });
     let reading = stated(fields, "read", &READING, diagnostics);
+    let missing = stated(fields, "missing", &MISSING, diagnostics);
     let idempotent = fields.optional_bool("idempotent", diagnostics);
     let transform = fields.optional_string("transform", diagnostics);
     let transform = transform.and_then(|text| {
@@ -246,6 +247,7 @@ pub(super) fn call(
         tool: ToolName::from(tool.as_str()),
         arguments,
         reading: reading.unwrap_or(Reading::Payload),
+        missing: missing.unwrap_or_default(),
         idempotent: idempotent.is_some_and(|stated| stated.value),
         transform,
         budget,

@@ -9,7 +9,9 @@ use onecall_workflow::policy::{
     AllFailed, AnyFailed, Budget, Durability, OnDisconnect, OnError, Refusal, Retry, RetryOn, Run,
     SkippedNeed, Then, WhileAsking,
 };
-use onecall_workflow::step::{Action, Ask, Call, Condition, Each, Reading, Shape, Step, Truth};
+use onecall_workflow::step::{
+    Action, Ask, Call, Condition, Each, Reading, Shape, Step, Truth, Unfound,
+};
 use onecall_workflow::workflow::{
     Annotations, Output, OutputKind, OutputProperty, OutputSource, Unset, Workflow,
 };
@@ -213,6 +215,7 @@ fn call(keys: &mut Keys, call: &Call) {
     let with = values(&call.arguments, true);
     keys.unless("with", with == json!({}), with);
     keys.unless("read", call.reading == Reading::Payload, "content_map");
+    keys.unless("missing", call.missing == Unfound::LeftOut, "fail");
     keys.unless("idempotent", !call.idempotent, true);
     keys.optional("transform", call.transform.as_ref().map(jq));
     if let Some(budget) = &call.budget {

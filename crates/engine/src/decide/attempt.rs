@@ -88,7 +88,7 @@ impl Decider<'_> {
             return Ok(Arc::clone(arguments));
         }
         self.evaluator
-            .arguments(call, tool, &self.view(slot))
+            .arguments(call, Some(tool), &self.view(slot))
             .map(Arc::new)
     }
 

@@ -15,7 +15,7 @@ impl Decider<'_> {
         let arguments = match &own.action {
             Action::Call(call) => {
                 let view = self.view(slot);
-                match self.evaluator.filled("arguments", &call.arguments, &view) {
+                match self.evaluator.arguments(call, None, &view) {
                     Ok(arguments) => Some(Arc::new(arguments)),
                     Err(failure) => return self.slot_failed(slot, failure),
                 }

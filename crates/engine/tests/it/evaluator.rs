@@ -24,7 +24,12 @@ impl<F: Fn(&dyn Scope) + Send + Sync> Evaluator for Arguments<F> {
     fn condition(&self, _: &Condition, _: &dyn Scope) -> Result<bool, Failure> {
         Ok(true)
     }
-    fn arguments(&self, _: &Call, _: &BoundTool, scope: &dyn Scope) -> Result<Value, Failure> {
+    fn arguments(
+        &self,
+        _: &Call,
+        _: Option<&BoundTool>,
+        scope: &dyn Scope,
+    ) -> Result<Value, Failure> {
         (self.0)(scope);
         Ok(json!({}))
     }

@@ -8,7 +8,7 @@ use crate::expression::{
     Expression, Facet, Path, Program, Root, RunField, Segment, ValueTemplate, nowhere,
 };
 use crate::scope::{ItemView, RunView, Scope, StepView};
-use crate::step::{Condition, Truth};
+use crate::step::{Call, Condition, Truth, Unfound};
 use onecall_source::Text;
 use serde_json::{Map, Value, json};
 
@@ -267,15 +267,53 @@ fn arguments_are_expanded_and_fitted_at_every_depth() {
     ]);
     let scope = Still::with_input(json!({"n": "5"}));
     assert_eq!(
-        arguments(&template, &schema, &scope),
+        arguments(&call(&template), Some(&schema), &scope),
         Ok(json!({"n": 5, "deep": {"list": ["5", "2"]}, "free": "{{ not a template }}"}))
     );
+}
+
+fn call(arguments: &ValueTemplate) -> Call {
+    Call {
+        arguments: arguments.clone(),
+        ..Call::plain("t")
+    }
+}
+
+#[test]
+fn a_call_may_fail_over_what_a_step_lacks_but_not_over_what_the_caller_leaves_out() {
+    let from_step = Path::new(
+        Root::Step {
+            name: "a".to_owned(),
+            facet: Facet::Output,
+        },
+        vec![Segment::Key("typo".to_owned())],
+    );
+    let template = object(&[
+        ("optional", read("absent")),
+        (
+            "x",
+            ValueTemplate::Expression(Expression::new(Program::Path(from_step), None)),
+        ),
+    ]);
+    let scope = Still {
+        results: json!({"a": {"structuredContent": {"n": 1}}}),
+        ..Still::with_input(json!({}))
+    };
+    let lenient = call(&template);
+    assert_eq!(arguments(&lenient, None, &scope), Ok(json!({})));
+    let strict = Call {
+        missing: Unfound::Fails,
+        ..lenient
+    };
+    let fault = arguments(&strict, None, &scope).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Missing);
+    assert!(fault.message.starts_with("x: "), "{}", fault.message);
 }
 
 #[track_caller]
 fn check_missing(schema: Value, template: &ValueTemplate, expected: Result<Value, &str>) {
     let scope = Still::with_input(json!({"there": 1, "null": null}));
-    let got = arguments(template, &Coercer::new(schema), &scope);
+    let got = arguments(&call(template), Some(&Coercer::new(schema)), &scope);
     let got = got.map_err(|fault| {
         assert_eq!(fault.kind, FaultKind::Missing);
         fault.message
@@ -340,7 +378,7 @@ fn missing_values_in_lists_fail_with_their_place() {
 fn errors_in_arguments_carry_their_place() {
     let scope = Still::with_input(json!({"n": 1}));
     let template = object(&[("a", object(&[("b", read("n.x"))]))]);
-    let fault = arguments(&template, &Coercer::new(json!({})), &scope).unwrap_err();
+    let fault = arguments(&call(&template), None, &scope).unwrap_err();
     assert_eq!(
         fault.message,
         "a.b: cannot read `x` of a number in `input.n.x`"

@@ -8,11 +8,11 @@ use crate::limits::{MCPTEST_LOOP_ITEMS, MCPTEST_NODE_TIMEOUT};
 use crate::mock;
 use crate::name::{self, StepNamed};
 use onecall_source::{Diagnostic, Diagnostics, Fields, Node, Text, codes, suggest};
-use onecall_workflow::expression::{Expression, ValueTemplate};
+use onecall_workflow::expression::{Expression, Program, Root, ValueTemplate};
 use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::{CallBudget, OnError, SkippedNeed};
 use onecall_workflow::step::{
-    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth,
+    Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth, Unfound,
 };
 use serde_json::Value;
 
@@ -171,6 +171,11 @@ fn call(
     };
     Call {
         tool: ToolName::from(name.as_str()),
+        missing: if may_find_nothing(&arguments) {
+            Unfound::Fails
+        } else {
+            Unfound::LeftOut
+        },
         arguments,
         reading: Reading::Payload,
         idempotent: false,
@@ -181,6 +186,14 @@ fn call(
         tool_place: tool.place().clone(),
         argument_places: written.args.map(arguments::places).unwrap_or_default(),
     }
+}
+
+/// Whether an argument is one read of a node or an element, and nothing stands in for a value that is not there.
+fn may_find_nothing(arguments: &ValueTemplate) -> bool {
+    let expressions = arguments.expressions();
+    expressions.iter().any(|(_, own)| {
+        matches!(&own.program, Program::Path(path) if path.default.is_none() && path.root != Root::Input)
+    })
 }
 
 /// The server that a node calls. A mocked node calls none, so nothing is asked of its server.

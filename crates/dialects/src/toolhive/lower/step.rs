@@ -15,6 +15,7 @@ use onecall_workflow::name::{StepName, ToolName};
 use onecall_workflow::policy::SkippedNeed;
 use onecall_workflow::step::{
     Action, Call, Condition, Each, Need, NeedOrigin, Reading, Shape, Step, Truth, UNREADABLE_ITEM,
+    Unfound,
 };
 
 const STEP_ID: StepNamed = StepNamed {
@@ -119,6 +120,7 @@ impl Context {
             tool: ToolName::from(tool.as_str()),
             arguments,
             reading: Reading::ContentMap,
+            missing: Unfound::LeftOut,
             idempotent: written.idempotent,
             transform: None,
             budget: None,

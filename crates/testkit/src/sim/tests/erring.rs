@@ -36,7 +36,7 @@ impl Evaluator for Erring {
     fn condition(&self, _: &Condition, _: &dyn Scope) -> Result<bool, Failure> {
         broken()
     }
-    fn arguments(&self, _: &Call, _: &BoundTool, _: &dyn Scope) -> Result<Value, Failure> {
+    fn arguments(&self, _: &Call, _: Option<&BoundTool>, _: &dyn Scope) -> Result<Value, Failure> {
         broken()
     }
     fn misfit(&self, _: &BoundTool, _: &Value) -> Option<String> {

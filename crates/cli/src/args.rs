@@ -6,6 +6,7 @@ use crate::command::connect::ConnectArgs;
 use crate::command::convert::ConvertArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::init::InitArgs;
+use crate::command::list::ListArgs;
 use crate::command::lock::LockArgs;
 use crate::command::runs;
 use crate::command::test::TestArgs;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Test the compositions of suites
     Test(TestArgs),
+    /// List suites, workflows and tests with their descriptions
+    List(ListArgs),
     /// Publish workflows as an MCP server
     Serve(ServeArgs),
     /// Look at runs, answer their questions, stop them

@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod init;
+pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod render;
 pub(crate) mod runs;

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use onecall_config::{CONFIGURATIONS, Compat, Input};
 use onecall_runtime::sources::{self, Collected};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The configuration of a folder.
@@ -74,6 +75,14 @@ impl FileArgs {
             });
         }
         Ok(collected)
+    }
+
+    /// The files that the paths name or hold, each once, in order.
+    pub(crate) fn each(&self, paths: &[PathBuf]) -> anyhow::Result<BTreeSet<PathBuf>> {
+        let collected = self.collect(paths)?;
+        let names = collected.inputs.iter();
+        let names = names.map(|input| PathBuf::from(collected.sources.get(input.source).name()));
+        Ok(names.filter(|path| path.is_file()).collect())
     }
 
     pub(crate) fn load(&self, paths: &[PathBuf]) -> anyhow::Result<Loaded> {

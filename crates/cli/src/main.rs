@@ -74,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Convert(args) => command::convert::run(&args),
         Command::Graph(args) => command::graph::run(&args),
         Command::Backends(args) => on_runtime(boxed(command::backends::run(args))),
+        Command::List(args) => command::list::run(&args),
         Command::Lock(args) => on_runtime(boxed(command::lock::run(args))),
         Command::Test(args) => on_runtime(boxed(command::test::run(args))),
         Command::Tools(args) => on_runtime(boxed(command::tools::run(args))),

@@ -96,6 +96,19 @@ impl Composition {
         &self.name
     }
 
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    pub fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    /// The names of its cases; none if it runs once.
+    pub fn case_names(&self) -> impl Iterator<Item = &str> {
+        self.cases.iter().map(|case| case.name.as_str())
+    }
+
     /// What is expected of a row. An assertion of a case replaces those of the composition with the same target.
     pub(crate) fn assertions<'a>(&'a self, case: Option<&'a Case>) -> Vec<&'a Assertion> {
         let of_case = case.map_or(&[][..], |case| &case.expect);

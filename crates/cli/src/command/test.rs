@@ -21,7 +21,6 @@ use onecall_suite::{
     Composition, Options, Projection, Selected, Selection, Spending, Stage, projection,
     run as run_rows,
 };
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tapes::TapeFiles;
 
@@ -142,13 +141,9 @@ struct SuiteFiles {
 
 /// Each suite is loaded by itself, so that two of them may declare a server of the same name.
 fn suites(args: &TestArgs, paths: &[PathBuf]) -> anyhow::Result<Vec<SuiteFiles>> {
-    let collected = args.files.collect(paths)?;
-    let names = collected.inputs.iter();
-    let names = names.map(|input| PathBuf::from(collected.sources.get(input.source).name()));
-    let files: BTreeSet<PathBuf> = names.filter(|path| path.is_file()).collect();
     let mut suites = Vec::new();
     let mut others = Vec::new();
-    for file in files {
+    for file in args.files.each(paths)? {
         let loaded = args.files.load(std::slice::from_ref(&file))?;
         if loaded.settings.tests.is_empty() {
             others.push(file);

@@ -181,3 +181,38 @@ fn a_recorded_suite_is_replayed_without_its_server() {
         "{broken:?}"
     );
 }
+
+#[test]
+fn suites_workflows_and_tests_are_listed_with_their_descriptions() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("flows");
+    std::fs::create_dir(&directory).unwrap();
+    let suite = "compositions:\n- name: render\n  description: Renders a readme\n  tags: [live]\n  nodes: [{id: a, tool: t, mock: {result: 1}}]\n  cases: [{name: one}, {name: two}]\n";
+    std::fs::write(directory.join("suite.yaml"), suite).unwrap();
+    let workflow = "workflow: release\ndescription: Releases it\nsteps: {s: {tool: b.t}}\n";
+    std::fs::write(directory.join("release.workflow.yaml"), workflow).unwrap();
+    let path = directory.display().to_string();
+    let ran = run(home.path(), &["list", &path]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let expected = [
+        format!("{path}/release.workflow.yaml"),
+        "  workflow release: Releases it".to_owned(),
+        format!("suite {path}/suite.yaml"),
+        "  test render: Renders a readme".to_owned(),
+        "    case one".to_owned(),
+        "    case two".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    let told = run(home.path(), &["list", &path, "--json"]).json();
+    assert_eq!(told["files"][0]["workflows"][0]["name"], "release");
+    let test = &told["files"][1]["tests"][0];
+    assert_eq!(
+        test,
+        &json!({"name": "render", "description": "Renders a readme", "tags": ["live"], "cases": ["one", "two"]})
+    );
+    std::fs::write(directory.join("suite.yaml"), "compositions: 1\n").unwrap();
+    let broken = run(home.path(), &["list", &path]);
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(broken.out.contains("release"), "{broken:?}");
+}

@@ -97,3 +97,6 @@ pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 10;
 
 /// Limit: choices of a parameter that a signature shows.
 pub(crate) const CHOICES_SHOWN_MAX: usize = 6;
+
+/// How many changed files `onecall test --watch` names.
+pub(crate) const CHANGED_NAMED_MAX: usize = 3;

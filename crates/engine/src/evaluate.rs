@@ -22,7 +22,7 @@ pub trait Evaluator: Send + Sync + Debug {
         Limits::default()
     }
     fn condition(&self, condition: &Condition, scope: &dyn Scope) -> Result<bool, Failure>;
-    /// What a call is given, fitted to its tool. A mocked call has none.
+    /// The arguments of a call, fitted to its tool. A mocked call has no tool.
     fn arguments(
         &self,
         call: &Call,

@@ -38,6 +38,17 @@ impl Stamp {
         fresh
     }
 
+    /// The paths that are not the same in both, or in one of them alone.
+    pub fn differing(&self, other: &Self) -> Vec<PathBuf> {
+        let is_in = |all: &Self, one| all.0.contains(one);
+        let changed = other.0.iter().filter(|one| !is_in(self, one));
+        let gone = self.0.iter().filter(|(path, _)| {
+            let mut others = other.0.iter();
+            others.all(|(other, _)| other != path)
+        });
+        changed.chain(gone).map(|(path, _)| path.clone()).collect()
+    }
+
     /// A path to look at as well.
     pub fn add(&mut self, path: &Path) {
         let metadata = std::fs::metadata(path).ok();

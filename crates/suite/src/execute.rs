@@ -11,6 +11,7 @@ use crate::stage::{Played, Stage};
 use futures::StreamExt as _;
 use serde_json::{Map, Value};
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// How rows are run.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Options {
     pub jobs: usize,
     /// A row that uses much more than this fails.
     pub baseline: Option<Baseline>,
+    /// Ends the rows that run; no further one begins.
+    pub stop: CancellationToken,
 }
 
 /// A row that was selected.
@@ -54,7 +57,8 @@ impl Selected<'_> {
     }
 }
 
-/// Runs the rows of one suite, at most `jobs` at the same time, and reports them in order as they end.
+/// Runs the rows of one suite, at most `jobs` at the same time, and reports them in order as they end. Once it is
+/// stopped, the rows that had ended are all there is.
 pub async fn run(
     stage: &Stage,
     suite: &str,
@@ -62,14 +66,17 @@ pub async fn run(
     options: &Options,
     reporter: &mut dyn Reporter,
 ) -> Vec<Row> {
-    let running = rows
-        .iter()
-        .map(|selected| row(stage, suite, *selected, options));
+    let running = rows.iter().map(|selected| {
+        let row = row(stage, suite, *selected, options);
+        options.stop.run_until_cancelled(row)
+    });
     let mut ending = futures::stream::iter(running).buffered(options.jobs.clamp(1, JOBS_MAX));
     let mut ended = Vec::with_capacity(rows.len());
     while let Some(row) = ending.next().await {
-        reporter.row(&row);
-        ended.push(row);
+        if let Some(row) = row {
+            reporter.row(&row);
+            ended.push(row);
+        }
     }
     ended
 }

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What a file holds, as far as it can be read, and whether all of it can. Each file is read by itself, as in
+/// The tests and workflows of a file, as far as they can be read, and whether all of it can. Each file is read alone, as in
 /// `onecall test`.
 fn held(args: &ListArgs, file: &Path) -> anyhow::Result<(Held, bool)> {
     let mut loaded = args.files.load(&[file.to_owned()])?;

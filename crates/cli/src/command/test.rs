@@ -6,15 +6,17 @@ mod failed;
 mod judgements;
 mod live;
 mod tapes;
+mod watch;
 
 use crate::exit::Exit;
 use crate::files::FileArgs;
 use crate::wire::Loaded;
-use crate::{print, values};
+use crate::{print, signals, values};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use live::Live;
 use onecall_config::settings::Settings;
+use onecall_source::counted;
 use onecall_suite::report::{Reporter, Silent, github, html, json, junit, terminal};
 use onecall_suite::row::{Row, Summary};
 use onecall_suite::{
@@ -23,6 +25,7 @@ use onecall_suite::{
 };
 use std::path::{Path, PathBuf};
 use tapes::TapeFiles;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
 #[expect(
@@ -90,6 +93,9 @@ pub(crate) struct TestArgs {
     /// Name the rows and run nothing
     #[arg(long)]
     list: bool,
+    /// Run again whenever a file of the suites changes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["list", "plan"])]
+    watch: bool,
     /// A row whose checks all have nothing to examine fails
     #[arg(long)]
     deny_empty: bool,
@@ -119,15 +125,47 @@ pub(crate) async fn run(args: TestArgs) -> anyhow::Result<Exit> {
     let paths: Vec<PathBuf> = args.paths.iter().chain(&args.config).cloned().collect();
     let usage = "onecall test SUITE";
     let paths = args.files.paths_or_here(paths, usage)?;
-    let suites = suites(&args, &paths)?;
+    let stop = signals::stop_on_signals();
+    if args.watch {
+        return watch::rounds(&args, &paths, &stop).await;
+    }
+    once(&args, &paths, &stop).await
+}
+
+impl TestArgs {
+    /// The files that the paths name or hold, without those that the command itself writes.
+    fn read(&self, paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+        let written: Vec<&PathBuf> = self.output.iter().chain(&self.baseline).collect();
+        let files = self.files.each(paths)?.into_iter();
+        let is_written = |file: &PathBuf| written.iter().any(|own| is_same(own, file));
+        Ok(files.filter(|file| !is_written(file)).collect())
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// Runs all suites that the paths hold now.
+async fn once(
+    args: &TestArgs,
+    paths: &[PathBuf],
+    stop: &CancellationToken,
+) -> anyhow::Result<Exit> {
+    let suites = suites(args, paths)?;
     if suites.is_empty() {
         print::err("error: the paths hold no suite with compositions");
         print::err("  = help: a suite has the key `compositions`; `docs/suites.md` shows one");
         return Ok(Exit::NothingSelected);
     }
-    let mut session = Session::new(&args)?;
+    let mut session = Session::new(args, stop)?;
     for suite in &suites {
-        session.suite(suite).await?;
+        if !stop.is_cancelled() {
+            session.suite(suite).await?;
+        }
     }
     session.finish()
 }
@@ -143,7 +181,7 @@ struct SuiteFiles {
 fn suites(args: &TestArgs, paths: &[PathBuf]) -> anyhow::Result<Vec<SuiteFiles>> {
     let mut suites = Vec::new();
     let mut others = Vec::new();
-    for file in args.files.each(paths)? {
+    for file in args.read(paths)? {
         let loaded = args.files.load(std::slice::from_ref(&file))?;
         if loaded.settings.tests.is_empty() {
             others.push(file);
@@ -175,7 +213,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(args: &'a TestArgs) -> anyhow::Result<Self> {
+    fn new(args: &'a TestArgs, stop: &CancellationToken) -> anyhow::Result<Self> {
         let options = Options {
             variables: values::object(&args.variables)?,
             retries: args.retries,
@@ -186,6 +224,7 @@ impl<'a> Session<'a> {
                 Some(file) if !args.update_baseline => Some(baseline::read(file)?),
                 Some(_) | None => None,
             },
+            stop: stop.clone(),
         };
         Ok(Self {
             args,
@@ -244,7 +283,11 @@ impl<'a> Session<'a> {
         }
         let judged = judgements::file(self.args, &suite.file);
         let known = judgements::read(self.args, &judged, &compositions)?;
-        let live = Live::start(settings, &rows, tapes, known).await?;
+        let starting = Box::pin(Live::start(settings, &rows, tapes, known));
+        let Some(live) = self.options.stop.run_until_cancelled(starting).await else {
+            return Ok(());
+        };
+        let live = live?;
         let ended = self.run(&live.stage, &name, &rows).await;
         files.write(live.stage.tapes())?;
         judgements::write(&judged, live.stage.judgements())?;
@@ -282,7 +325,8 @@ impl<'a> Session<'a> {
     }
 
     fn finish(mut self) -> anyhow::Result<Exit> {
-        if self.selected == 0 && !self.has_errors {
+        let is_stopped = self.options.stop.is_cancelled();
+        if self.selected == 0 && !self.has_errors && !is_stopped {
             print::err(
                 "error: no row is selected by `--filter`, `--tag`, `--case` or `--last-failed`",
             );
@@ -302,6 +346,13 @@ impl<'a> Session<'a> {
             .filter(|_| self.args.update_baseline)
         {
             baseline::update(file, &self.rows)?;
+        }
+        if is_stopped {
+            let rows = counted(self.rows.len(), "row");
+            print::err(format!(
+                "interrupted: {rows} ended, the others are not reported"
+            ));
+            return Ok(Exit::Interrupted);
         }
         Ok(if summary.is_ok() && !self.has_errors {
             Exit::Ok

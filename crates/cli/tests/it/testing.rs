@@ -1,6 +1,6 @@
 //! `onecall test` as a user runs it: against a live backend, with its reports, selections and exit codes.
 
-use crate::support::{Ran, run};
+use crate::support::{Ran, Running, onecall, run, until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -215,4 +215,74 @@ fn suites_workflows_and_tests_are_listed_with_their_descriptions() {
     let broken = run(home.path(), &["list", &path]);
     assert_eq!(broken.code, Some(1), "{broken:?}");
     assert!(broken.out.contains("release"), "{broken:?}");
+}
+
+#[test]
+fn a_watched_suite_runs_again_when_its_file_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let suites = home.path().join("suites");
+    std::fs::create_dir(&suites).unwrap();
+    let file = suites.join("suite.yaml");
+    let log = home.path().join("log");
+    let suite = |expected: u32| {
+        let text = format!(
+            "compositions:\n- name: c\n  nodes: [{{id: a, tool: t, mock: {{result: 1}}}}]\n  expect: [{{target: output, matcher: {{exact: {expected}}}}}]\n"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    suite(10);
+    let directory = suites.display().to_string();
+    let report = suites.join("report.json").display().to_string();
+    let words = ["test", &directory, "--watch", "--output", &report];
+    let log_file = std::fs::File::create(&log).unwrap();
+    let mut watching = Running::logging(onecall(home.path(), &words), log_file.into());
+    let reports = |line: &str| {
+        until(line, || {
+            let text = std::fs::read_to_string(&report).ok()?;
+            text.contains(line).then_some(())
+        });
+    };
+    reports("ran 1 composition(s): 0 passed, 1 failed");
+    suite(1);
+    reports("ran 1 composition(s): 1 passed, 0 failed");
+    watching.interrupt();
+    assert_eq!(watching.wait(), Some(130));
+    let log = std::fs::read_to_string(log).unwrap();
+    let changed = log.lines().filter(|line| line.starts_with("changed: "));
+    let changed: Vec<&str> = changed.collect();
+    assert_eq!(changed, [format!("changed: {}", file.display())], "{log}");
+}
+
+#[test]
+fn rows_that_ended_are_reported_when_a_test_is_interrupted() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("suite.yaml");
+    let text = "servers: {b: {command: [onecall, demo, --ledger, LEDGER]}}\ncompositions:\n- name: quick\n  nodes: [{id: a, tool: t, mock: {result: 1}}]\n  expect: [{target: output, matcher: {exact: 2}}]\n- name: slow\n  nodes: [{id: a, tool: echo, args: {text: begun}}, {id: b, needs: [a], tool: slow, args: {ms: 25000}}]\n- name: later\n  nodes: [{id: a, tool: t, mock: {result: 1}}]\n";
+    let ledger = home.path().join("ledger");
+    let text = text.replace("LEDGER", &ledger.display().to_string());
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    let mut running = Running::start(onecall(home.path(), &["test", &path]));
+    running.line(|line| line == "composition [FAIL] quick");
+    running.interrupt();
+    running.line(|line| line == "ran 1 composition(s): 0 passed, 1 failed");
+    assert_eq!(running.wait(), Some(130));
+
+    let _ = std::fs::remove_file(&ledger);
+    let report = home.path().join("report.xml");
+    let words = ["test", &path, "--format", "junit", "--output"];
+    let mut words = words.to_vec();
+    let shown = report.display().to_string();
+    words.push(&shown);
+    let mut running = Running::start(onecall(home.path(), &words));
+    until("the slow call", || {
+        let text = std::fs::read_to_string(&ledger).ok()?;
+        text.contains("echo").then_some(())
+    });
+    running.interrupt();
+    assert_eq!(running.wait(), Some(130));
+    let xml = std::fs::read_to_string(report).unwrap();
+    assert!(xml.contains("tests=\"1\""), "{xml}");
+    let last = run(home.path(), &["test", &path, "--last-failed", "--list"]);
+    assert_eq!(last.out.trim(), format!("{path}: quick"), "{last:?}");
 }

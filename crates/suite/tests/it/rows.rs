@@ -189,7 +189,7 @@ async fn stricter_options_fail_empty_rows_and_deferred_metrics() {
         retries: 1,
         variables: Map::new(),
         jobs: 3,
-        baseline: None,
+        ..Options::default()
     };
     let (rows, _) = world.rows(&Selection::default(), &options).await;
     let summary = Summary::of(&rows);

@@ -188,7 +188,7 @@ fn call(
     }
 }
 
-/// Whether an argument is one read of a node or an element, and nothing stands in for a value that is not there.
+/// True if an argument is one read of a node or an element without a default.
 fn may_find_nothing(arguments: &ValueTemplate) -> bool {
     let expressions = arguments.expressions();
     expressions.iter().any(|(_, own)| {

@@ -4,6 +4,7 @@ pub mod github;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod program;
 pub mod terminal;
 
 use crate::row::Row;

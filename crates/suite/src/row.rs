@@ -174,7 +174,7 @@ impl Eval {
 }
 
 impl Assertion {
-    fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         let target = &self.target;
         let note = self.note.as_deref();
         if !self.details.is_empty() {

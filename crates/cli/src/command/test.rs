@@ -15,9 +15,10 @@ use crate::{print, signals, values};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use live::Live;
+use onecall_config::Compat;
 use onecall_config::settings::Settings;
 use onecall_source::counted;
-use onecall_suite::report::{Reporter, Silent, github, html, json, junit, terminal};
+use onecall_suite::report::{Reporter, Silent, github, html, json, junit, program, terminal};
 use onecall_suite::row::{Row, Summary};
 use onecall_suite::{
     Composition, Options, Projection, Selected, Selection, Spending, Stage, projection,
@@ -307,8 +308,9 @@ impl<'a> Session<'a> {
 
     async fn run(&mut self, stage: &Stage, name: &str, rows: &[Selected<'_>]) -> Vec<Row> {
         let is_for_people = matches!(self.args.format, Format::Pretty | Format::Github);
+        let is_at_once = is_for_people && self.args.files.compat() == Compat::Page;
         let lines = &mut self.lines;
-        let mut reporter: Box<dyn Reporter + '_> = match (is_for_people, &self.args.output) {
+        let mut reporter: Box<dyn Reporter + '_> = match (is_at_once, &self.args.output) {
             (false, _) => Box::new(Silent),
             (true, None) => Box::new(terminal::Terminal {
                 write: |line| print::out(line),
@@ -379,6 +381,11 @@ impl<'a> Session<'a> {
             Format::Json => serde_json::to_string_pretty(&json::document(&self.rows))?,
             Format::Junit => junit::xml(&self.rows)?,
             Format::Html => html::page(&self.rows),
+            Format::Pretty | Format::Github if self.args.files.compat() == Compat::Program => {
+                self.lines = program::lines(&self.rows, self.args.trace);
+                self.lines.append(&mut self.annotations);
+                self.lines.join("\n")
+            }
             Format::Pretty | Format::Github => {
                 self.lines.extend(Spending::of(&self.rows).lines());
                 self.lines.push(terminal::summary(summary));

@@ -286,3 +286,42 @@ fn rows_that_ended_are_reported_when_a_test_is_interrupted() {
     let last = run(home.path(), &["test", &path, "--last-failed", "--list"]);
     assert_eq!(last.out.trim(), format!("{path}: quick"), "{last:?}");
 }
+
+#[test]
+fn the_report_can_have_the_form_of_the_program() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("suite.yaml");
+    let text = r#"compositions:
+- name: judged
+  nodes: [{id: a, tool: t, mock: {result: 1}}]
+  eval: {mcp_use: {}}
+- name: broken
+  nodes:
+  - {id: z, tool: t, mock: {result: 1}, transform: {jq: error("no")}}
+  - {id: b, needs: [z], tool: t, mock: {result: 1}}
+  expect:
+  - {target: nodes.z.status, matcher: {exact: err}}
+  - {target: nodes.b.output, matcher: {exact: 1}}
+- name: quiet
+  nodes:
+  - {id: a, tool: t, when: "false", mock: {result: 1}}
+  - {id: b, needs: [a], tool: t, mock: {result: 1}}
+  expect: [{target: composition.ran, matcher: {exact: false}}]
+"#;
+    std::fs::write(&file, text).unwrap();
+    let path = file.display().to_string();
+    let ran = run(home.path(), &["test", &path, "--compat", "mcptest-1.3"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let expected = [
+        "composition `judged` eval: deferred (judged metrics need a model provider)",
+        "composition [PASS] judged",
+        "composition [PASS] broken",
+        "    node `z` failed: transform: the jq program failed: no",
+        "    node `b` skipped: an upstream node did not complete",
+        "composition [FAIL] quiet",
+        "    expect #0: `composition.ran` expected exact false, got true",
+        "ran 3 composition(s): 2 passed, 1 failed",
+    ];
+    assert_eq!(lines, expected, "{}", ran.out);
+}

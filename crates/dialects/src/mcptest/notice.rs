@@ -67,7 +67,9 @@ pub(super) fn differences(suite: &Suite<'_>) -> Option<Diagnostic> {
     for ((what, other), _) in &points.found {
         notice = notice.note(format!("{what}: 1.3.0 {other}"));
     }
-    Some(notice.help("nothing has to be done; `--compat mcptest-1.3` reads it as 1.3.0 does"))
+    Some(notice.help(
+        "nothing has to be done; `--compat mcptest-1.3` follows 1.3.0 in bare names, the order of calls and the form of the report",
+    ))
 }
 
 /// The notice of a suite that has tests which `onecall test` does not run.

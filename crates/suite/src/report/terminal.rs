@@ -22,13 +22,21 @@ impl<W: FnMut(String)> Reporter for Terminal<W> {
         for line in lines(row, self.color) {
             (self.write)(line);
         }
-        if let Some(trace) = row.trace.as_ref().filter(|_| self.traces) {
-            let text = serde_json::to_string_pretty(trace).unwrap_or_default();
-            for line in text.lines() {
-                (self.write)(format!("    {line}"));
+        if self.traces {
+            for line in trace(row) {
+                (self.write)(line);
             }
         }
     }
+}
+
+/// The trace of a row, for below its line.
+pub(crate) fn trace(row: &Row) -> Vec<String> {
+    let Some(trace) = &row.trace else {
+        return Vec::new();
+    };
+    let text = serde_json::to_string_pretty(trace).unwrap_or_default();
+    text.lines().map(|line| format!("    {line}")).collect()
 }
 
 /// The line of a row, and its reasons.

@@ -302,6 +302,8 @@ fn the_report_can_have_the_form_of_the_program() {
   expect:
   - {target: nodes.z.status, matcher: {exact: err}}
   - {target: nodes.b.output, matcher: {exact: 1}}
+- name: lonely
+  nodes: [{id: z, tool: t, mock: {result: 1}, transform: {jq: error("no")}}]
 - name: quiet
   nodes:
   - {id: a, tool: t, when: "false", mock: {result: 1}}
@@ -319,9 +321,11 @@ fn the_report_can_have_the_form_of_the_program() {
         "composition [PASS] broken",
         "    node `z` failed: transform: the jq program failed: no",
         "    node `b` skipped: an upstream node did not complete",
+        "composition [FAIL] lonely",
+        "    node `z` failed: transform: the jq program failed: no",
         "composition [FAIL] quiet",
         "    expect #0: `composition.ran` expected exact false, got true",
-        "ran 3 composition(s): 2 passed, 1 failed",
+        "ran 4 composition(s): 2 passed, 2 failed",
     ];
     assert_eq!(lines, expected, "{}", ran.out);
 }

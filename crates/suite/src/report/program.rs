@@ -78,7 +78,9 @@ fn reasons(row: &Row) -> Vec<String> {
         let evals = row.evals.iter();
         let failed = evals.filter(|eval| eval.verdict == Judged::Fail);
         reasons.extend(failed.map(crate::row::Eval::line));
-        reasons.extend(row.reason.clone());
+        // The line of a failed node says enough.
+        let reason = row.reason.iter().filter(|_| of("err").next().is_none());
+        reasons.extend(reason.cloned());
     }
     reasons
 }

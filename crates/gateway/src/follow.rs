@@ -3,7 +3,7 @@
 use crate::ask::Reply;
 use crate::call::Caller;
 use crate::interrupt::Interrupt;
-use crate::limits::{HELD_TOLD_MAX, TASK_AFTER};
+use crate::limits::{ASK_AGAIN_PAUSE, HELD_TOLD_MAX, TASK_AFTER};
 use crate::logging::Log;
 use crate::progress::Progress;
 use crate::result_tool;
@@ -48,6 +48,7 @@ pub(crate) async fn follow(
     let is_task = terms.may_be_task && caller.takes_tasks;
     let patience = if is_task { TASK_AFTER } else { terms.patience };
     let mut deadline = Instant::now() + patience;
+    let mut asked = Repeats::default();
     loop {
         let moved = tokio::select! {
             moved = follower.moved() => moved,
@@ -83,8 +84,27 @@ pub(crate) async fn follow(
         if let Some(answer) = at_rest(shared, &follower, caller, terms, &standing).await? {
             return Ok(answer);
         }
+        asked.pause(&standing).await;
         // A person has answered: the patience of the client begins anew.
         deadline = Instant::now() + patience;
+    }
+}
+
+/// What was asked last. A question that was closed and is still there is not asked again at once: its answer could not
+/// be stored, and a client that answers by itself would be asked in a loop.
+#[derive(Default)]
+struct Repeats(Vec<(String, u32)>);
+
+impl Repeats {
+    async fn pause(&mut self, standing: &Standing) {
+        let questions = standing.questions.iter();
+        let now: Vec<_> = questions
+            .map(|asked| (asked.step.clone(), asked.round))
+            .collect();
+        if now == self.0 {
+            tokio::time::sleep(ASK_AGAIN_PAUSE).await;
+        }
+        self.0 = now;
     }
 }
 
@@ -317,4 +337,43 @@ pub(crate) fn how_to_answer(
         let _ = write!(text, " A person answers {}.", ways.join(" or "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onecall_engine::journal::Phase;
+    use std::sync::Arc;
+
+    fn asking(round: u32) -> Standing {
+        let asked = Asked {
+            step: "sure".to_owned(),
+            round,
+            message: "Sure?".to_owned(),
+            schema: None,
+            url: None,
+            deadline: None,
+            fault: None,
+        };
+        Standing {
+            run: RunId::new("r1"),
+            phase: Phase::Waiting,
+            result: None,
+            questions: vec![asked],
+            held: Vec::new(),
+            steps: Arc::new([]),
+            declares_output: false,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_question_that_is_still_there_waits() {
+        let start = Instant::now();
+        let mut asked = Repeats::default();
+        asked.pause(&asking(1)).await;
+        asked.pause(&asking(2)).await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        asked.pause(&asking(2)).await;
+        assert_eq!(start.elapsed(), ASK_AGAIN_PAUSE);
+    }
 }

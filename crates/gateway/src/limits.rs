@@ -226,3 +226,6 @@ pub(crate) const CLIENT_TEXT_BYTES_MAX: usize = 4 * 1024;
 pub(crate) const META_KNOWN_BYTES_MAX: usize = 1024;
 /// Limit: held calls of a run whose decisions are told.
 pub(crate) const HELD_TOLD_MAX: usize = 3;
+
+/// How long a session is not asked the same question again.
+pub(crate) const ASK_AGAIN_PAUSE: Duration = Duration::from_secs(1);

@@ -6,6 +6,7 @@ use crate::publish::PublishedWorkflow;
 use crate::runs::{Standing, standing_of};
 use crate::runtime::Runtime;
 use crate::tend::folded;
+use crate::world::chain;
 use onecall_engine::decide::Input;
 use onecall_engine::event::{Answer, AnswerAction, What};
 use onecall_engine::identity::RunId;
@@ -89,7 +90,7 @@ impl Follower {
     }
 
     /// What happens next: events while the run is live here, and where it comes to rest.
-    /// A run that is neither driven nor stored rests as it was last seen.
+    /// A run that is neither driven nor stored any more has ended.
     pub async fn moved(&mut self) -> Moved {
         let mut pause = LOOK_FIRST;
         // Every turn ends with a pause, whatever the run and the store do.
@@ -124,8 +125,25 @@ impl Follower {
                 self.runtime.inner.repeated.warn(what, &error);
                 None
             }
-            Err(LookError::UnknownRun(_) | LookError::Unreadable(_)) => Some(self.last.clone()),
+            // An open run is never removed from the store, so it has ended.
+            Err(LookError::UnknownRun(_)) => Some(self.ended(
+                "is no longer stored: it has ended, and its result was removed or never stored; its steps may have acted",
+            )),
+            Err(LookError::Unreadable(error)) => {
+                tracing::warn!(run = %self.run, error = chain(&error), "cannot read a run that is followed");
+                Some(self.ended(
+                    "cannot be read by this server any more, so nothing is known of its end; its steps may have acted",
+                ))
+            }
         }
+    }
+
+    /// The end of a run that nobody can look at any more. What it was before has passed: it asks nothing now.
+    fn ended(&mut self, why: &str) -> Standing {
+        if self.last.result.is_none() {
+            self.last.end_unknown(why);
+        }
+        self.last.clone()
     }
 
     /// Leaves the run to itself; whoever followed it comes back for its end, by its id. `Some` where it has ended in

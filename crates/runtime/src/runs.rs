@@ -3,12 +3,14 @@
 use crate::counts::Counts;
 use crate::limits::{INPUTS_MAX, RUNS_COUNTED_MAX, WATCH_LAG_MAX};
 use crate::log;
+use crate::result;
 use crate::runtime::Runtime;
 use crate::sensitive::Masker;
 use crate::world::chain;
 use onecall_engine::decide::Input;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
+use onecall_engine::failure::Code;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Filter, Order, Phase};
 use onecall_engine::state::State;
@@ -47,6 +49,17 @@ impl Standing {
     pub(crate) fn asks(&self, step: &str, round: u32) -> bool {
         let mut questions = self.questions.iter();
         questions.any(|asked| asked.step == step && asked.round == round)
+    }
+
+    /// The run has ended, and how is not known: `why` continues a sentence about the run.
+    pub(crate) fn end_unknown(&mut self, why: &str) {
+        let code = Code::UnknownOutcomeUnanswered;
+        let text = format!("run `{}` {why}", self.run);
+        let result = result::unfinished(&self.run, code, text, self.declares_output);
+        self.phase = Phase::Failed;
+        self.result = Some(Arc::new(result));
+        self.questions.clear();
+        self.held.clear();
     }
 
     /// Leaves out the questions and held calls that these commands decide, which wait in the store until a server takes

@@ -4,6 +4,7 @@
 mod codes;
 mod commands;
 mod doubted;
+mod followed;
 mod labels;
 mod leave;
 mod limits;

@@ -5,6 +5,7 @@ use super::processes::{Process, TOOLS};
 use onecall_engine::event::{AnswerAction, Resolution};
 use onecall_engine::identity::{RunId, Slot};
 use onecall_engine::journal::{Command, Filter, Journal, Order, Phase};
+use onecall_engine::world::World as _;
 use onecall_runtime::calls::{Moved, Reply, Request};
 use onecall_runtime::questions::{Follower, Given, LookError};
 use onecall_runtime::runs::{Standing, standing_of};
@@ -22,6 +23,8 @@ pub(super) struct Scene {
     /// The store as people with a terminal reach it.
     pub(super) store: Box<dyn Journal>,
     pub(super) runs: Mutex<Vec<RunId>>,
+    /// The store removes runs soon after they have ended.
+    pub(super) is_small: bool,
 }
 
 impl Scene {
@@ -29,12 +32,14 @@ impl Scene {
         processes: Vec<Process>,
         script: Arc<Script>,
         store: Box<dyn Journal>,
+        is_small: bool,
     ) -> Self {
         Self {
             processes,
             script,
             store,
             runs: Mutex::default(),
+            is_small,
         }
     }
 
@@ -63,6 +68,8 @@ pub(super) enum End {
     Refused,
     /// The run was not stored and ended with its process.
     Lost,
+    /// The store was too small to keep its end until the caller came for it.
+    Removed,
 }
 
 /// Calls, follows the run, leaves, comes back, answers, until the run has ended.
@@ -95,10 +102,10 @@ pub(super) async fn caller(scene: Arc<Scene>, mut dice: Dice) -> End {
         match moved {
             Some(Moved::Events(_)) => {}
             Some(Moved::Rests(standing)) => match standing.result.clone() {
+                Some(result) if is_gone(&result) => return gone(&scene, process, &run),
                 Some(result) => return End::Result(run, result),
                 None if standing.rests() => act(&scene, process, &standing, &mut dice).await,
-                None if process.keeps() => panic!("{run} rests as {:?}", standing.phase),
-                None => return End::Lost,
+                None => panic!("{run} rests as {:?}", standing.phase),
             },
             // It goes, and comes back later, perhaps to another process on the same store.
             None => {
@@ -110,14 +117,28 @@ pub(super) async fn caller(scene: Arc<Scene>, mut dice: Dice) -> End {
                 current = process.current.subscribe();
                 match attach(process, &run).await {
                     Some(attached) => follower = attached,
-                    None if process.keeps() => panic!("{run} is gone"),
-                    None => return End::Lost,
+                    None => return gone(&scene, process, &run),
                 }
             }
         }
         if dice.chance(2) {
             follower.cancel("no longer wanted").await;
         }
+    }
+}
+
+/// Whether a result only says that nobody has the real one any more.
+fn is_gone(result: &Value) -> bool {
+    let text = result["content"][0]["text"].as_str();
+    text.is_some_and(|text| text.contains("is no longer stored"))
+}
+
+/// The end of a caller whose run nobody has any more.
+fn gone(scene: &Scene, process: &Process, run: &RunId) -> End {
+    match process.keeps() {
+        false => End::Lost,
+        true if scene.is_small => End::Removed,
+        true => panic!("{run} is gone"),
     }
 }
 
@@ -216,6 +237,15 @@ pub(super) async fn watcher(scene: Arc<Scene>, mut dice: Dice) {
         if dice.chance(10) {
             follower.cancel("a watcher has cancelled").await;
         }
+    }
+}
+
+/// Removes finished runs all the time, as a store does that has room for open ones only.
+pub(super) async fn remover(scene: Arc<Scene>, mut dice: Dice) {
+    loop {
+        sleep(Duration::from_millis(1 + dice.below(1_500))).await;
+        let now = scene.script.now();
+        while scene.store.maintain(now).await.unwrap() {}
     }
 }
 

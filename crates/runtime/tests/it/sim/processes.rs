@@ -1,6 +1,6 @@
 //! One scene: two processes on one store, what happens to them, and what must hold at the end.
 
-use super::callers::{End, Scene, caller, person, watcher};
+use super::callers::{End, Scene, caller, person, remover, watcher};
 use super::outside::{Counted, Link, Script};
 use crate::through::Through;
 use crate::world::{LEASE, kept_as, options, server};
@@ -51,6 +51,7 @@ pub(super) struct Tally {
     ended: u64,
     refused: u64,
     lost: u64,
+    removed: u64,
 }
 
 impl Tally {
@@ -64,6 +65,7 @@ impl Tally {
         self.ended += other.ended;
         self.refused += other.refused;
         self.lost += other.lost;
+        self.removed += other.removed;
     }
 
     pub(super) fn has_seen_everything(&self) -> bool {
@@ -74,6 +76,7 @@ impl Tally {
             self.lost_leases,
             self.failing,
             self.ended,
+            self.removed,
         ]
         .into_iter()
         .all(|count| count >= 10)
@@ -220,7 +223,13 @@ async fn keep_tools(journal: &dyn Journal) {
 pub(super) async fn scene(seed: u64) -> Tally {
     let mut dice = Dice::new(seed);
     let script = Arc::new(Script::new(seed));
-    let store = MemoryStore::new(Retention::default());
+    // A small store keeps no finished run.
+    let is_small = dice.chance(40);
+    let mut retention = Retention::default();
+    if is_small {
+        retention.runs_max = 0;
+    }
+    let store = MemoryStore::new(retention);
     let people = store.open(script.now(), LEASE);
     keep_tools(&people).await;
     let durability = match dice.below(8) {
@@ -232,7 +241,7 @@ pub(super) async fn scene(seed: u64) -> Tally {
         let dice = Dice::of(&[seed, 2, number]);
         processes.push(Process::new(&store, &script, durability, dice).await);
     }
-    let scene = Arc::new(Scene::new(processes, script, Box::new(people)));
+    let scene = Arc::new(Scene::new(processes, script, Box::new(people), is_small));
     let mut callers = Vec::new();
     for number in 0..6 + dice.below(6) {
         let task = caller(Arc::clone(&scene), Dice::of(&[seed, 3, number]));
@@ -242,6 +251,10 @@ pub(super) async fn scene(seed: u64) -> Tally {
     for number in 0..dice.below(4) {
         let task = watcher(Arc::clone(&scene), Dice::of(&[seed, 4, number]));
         others.push(spawn(format!("watcher {number}"), task));
+    }
+    if is_small {
+        let task = remover(Arc::clone(&scene), Dice::of(&[seed, 6]));
+        others.push(spawn("the remover".to_owned(), task));
     }
     let people = person(Arc::clone(&scene), Dice::of(&[seed, 5]));
     others.push(spawn("the person".to_owned(), people));
@@ -333,12 +346,16 @@ async fn ends(scene: &Scene, callers: Vec<JoinHandle<End>>, tally: &mut Tally) {
                 if !scene.processes[0].keeps() {
                     continue;
                 }
-                let stored = scene.store.load(&run).await.unwrap().unwrap();
+                let Some(stored) = scene.store.load(&run).await.unwrap() else {
+                    assert!(scene.is_small, "{run} is gone");
+                    continue;
+                };
                 let stored = standing_of(&fold(&run, &stored).unwrap()).result;
                 assert_eq!(Some(&*result), stored.as_deref(), "of run {run}");
             }
             End::Refused => tally.refused += 1,
             End::Lost => tally.lost += 1,
+            End::Removed => tally.removed += 1,
         }
     }
 }

@@ -480,7 +480,8 @@ async fn start(
     let mut state = State::new(id.clone(), Arc::clone(&plan.plan));
     let durability = durability(runtime, &plan, request);
     let input = Arc::new(input);
-    let admitted = match runtime.admit(&id, request.principal.as_deref(), &input) {
+    let admitting = runtime.admit(&id, request.principal.as_deref(), &input);
+    let admitted = match admitting.await {
         Ok(admitted) => admitted,
         Err(error) => {
             // A call that only asks for its earlier run starts none.

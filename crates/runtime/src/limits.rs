@@ -108,3 +108,8 @@ pub(crate) const REPEATED_MAX: usize = 64;
 
 /// Limit: batches of runs that a start resumes before it serves; the rest follows.
 pub(crate) const RESUME_BATCHES_MAX: usize = 50;
+
+/// Before a call is refused since too many runs are open, they are counted again if the count is as old as this; for so
+/// long it waits for the store.
+pub(crate) const COUNT_AGE_MAX: Duration = Duration::from_secs(3);
+pub(crate) const COUNT_WAIT_MAX: Duration = Duration::from_secs(2);

@@ -1,12 +1,12 @@
 //! How many runs are open, and what they hold: of all callers and of each. A new run is admitted here and nowhere else.
-//! Counters change as runs begin, grow and end; the store is read at the start and once a minute, for the runs that
-//! other processes on it begin and end.
+//! Counters change as runs begin, grow and end; the store is read at the start, once a minute and before a call is
+//! refused, for the runs that other processes on it begin and end.
 
 use crate::limits::{
-    OPEN_BYTES_MAX, OPEN_BYTES_PER_CALLER_MAX, OPEN_RUNS_MAX, OPEN_RUNS_PER_CALLER_MAX,
+    COUNT_AGE_MAX, COUNT_WAIT_MAX, OPEN_BYTES_MAX, OPEN_BYTES_PER_CALLER_MAX, OPEN_RUNS_MAX,
+    OPEN_RUNS_PER_CALLER_MAX,
 };
 use crate::runtime::Runtime;
-use crate::world::now;
 use onecall_config::settings;
 use onecall_engine::driver::Observer;
 use onecall_engine::event::Event;
@@ -18,6 +18,7 @@ use onecall_source::counted;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::{Instant, timeout};
 
 /// What may be open at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,14 +80,18 @@ fn are(runs: usize) -> String {
 type Caller = Option<Arc<str>>;
 
 #[derive(Debug, Default)]
-pub(crate) struct OpenRuns(Mutex<Ledger>);
+pub(crate) struct OpenRuns {
+    ledger: Mutex<Ledger>,
+    /// When the store was last read; locked while it is being read.
+    counted: tokio::sync::Mutex<Option<Instant>>,
+}
 
 #[derive(Debug, Default)]
 struct Ledger {
     runs: BTreeMap<RunId, Open>,
     all: Sum,
     callers: BTreeMap<Caller, Sum>,
-    /// What began or ended while the store is read: its list may be older.
+    /// What began, grew or ended while the store is read: its list may be older.
     changed: Option<BTreeSet<RunId>>,
 }
 
@@ -94,12 +99,24 @@ struct Ledger {
 struct Open {
     caller: Caller,
     bytes: u64,
+    /// Admitted here and not driven yet: the store need not have it.
+    is_new: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     runs: usize,
     bytes: u64,
+}
+
+impl Open {
+    fn known(caller: Caller, bytes: u64) -> Self {
+        Self {
+            caller,
+            bytes,
+            is_new: false,
+        }
+    }
 }
 
 impl Ledger {
@@ -126,14 +143,14 @@ impl Ledger {
         })
     }
 
-    fn put(&mut self, run: RunId, caller: Caller, bytes: u64) {
+    fn put(&mut self, run: RunId, open: Open) {
         self.remove(&run);
-        let own = self.callers.entry(caller.clone()).or_default();
+        let own = self.callers.entry(open.caller.clone()).or_default();
         for sum in [own, &mut self.all] {
             sum.runs += 1;
-            sum.bytes += bytes;
+            sum.bytes += open.bytes;
         }
-        self.runs.insert(run, Open { caller, bytes });
+        self.runs.insert(run, open);
     }
 
     fn remove(&mut self, run: &RunId) -> Option<Open> {
@@ -148,6 +165,12 @@ impl Ledger {
             }
         }
         Some(open)
+    }
+
+    fn adds_up(&self) -> bool {
+        let bytes: u64 = self.runs.values().map(|open| open.bytes).sum();
+        let of_callers: usize = self.callers.values().map(|own| own.runs).sum();
+        (self.all.runs, self.all.bytes) == (self.runs.len(), bytes) && of_callers == self.all.runs
     }
 
     fn note(&mut self, run: &RunId) {
@@ -170,21 +193,31 @@ impl OpenRuns {
         if let Some(refusal) = ledger.refusal(limits, &caller, bytes) {
             return Err(refusal);
         }
+        let is_new = true;
         ledger.note(run);
-        ledger.put(run.clone(), caller, bytes);
+        ledger.put(
+            run.clone(),
+            Open {
+                caller,
+                bytes,
+                is_new,
+            },
+        );
         Ok(())
     }
 
     /// Counts a run that is driven here, whether it was counted before or not.
     pub(crate) fn put(&self, run: &RunId, caller: Option<&Arc<str>>, bytes: u64) {
         let mut ledger = self.lock();
+        let caller = caller.cloned();
         ledger.note(run);
-        ledger.put(run.clone(), caller.cloned(), bytes);
+        ledger.put(run.clone(), Open::known(caller, bytes));
     }
 
     /// A run has grown. One that is not counted any more is left out.
     fn grown(&self, run: &RunId, bytes: u64) {
         let mut ledger = self.lock();
+        ledger.note(run);
         let Ledger {
             runs, all, callers, ..
         } = &mut *ledger;
@@ -203,50 +236,69 @@ impl OpenRuns {
         ledger.remove(run);
     }
 
-    fn begin_count(&self) {
+    fn begin_count(&self) -> Counting<'_> {
         self.lock().changed = Some(BTreeSet::new());
+        Counting(self)
     }
 
-    /// Takes over what the store says, except of runs that changed since it was asked. `is_live`: driven here, stored
-    /// or not.
-    fn end_count(&self, stored: Option<Vec<OpenRun>>, is_live: impl Fn(&RunId) -> bool) {
-        let mut ledger = self.lock();
+    /// Whether a run is counted that another process may have ended.
+    fn has_foreign(&self, is_live: impl Fn(&RunId) -> bool) -> bool {
+        let ledger = self.lock();
+        let mut runs = ledger.runs.iter();
+        runs.any(|(run, open)| !open.is_new && !is_live(run))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The store is being read. Dropping this leaves everything as it was counted before.
+struct Counting<'a>(&'a OpenRuns);
+
+impl Counting<'_> {
+    /// Takes over what the store says, except of runs that are driven here, stored or not, and of those that changed
+    /// since it was asked.
+    fn end(self, stored: Vec<OpenRun>, is_live: impl Fn(&RunId) -> bool) {
+        let mut ledger = self.0.lock();
         let changed = ledger.changed.take().unwrap_or_default();
-        let Some(stored) = stored else {
-            return;
+        let is_ours = |ledger: &Ledger, run: &RunId| {
+            let is_new = ledger.runs.get(run).is_some_and(|open| open.is_new);
+            is_new || changed.contains(run) || is_live(run)
         };
         let mut gone: BTreeSet<RunId> = ledger.runs.keys().cloned().collect();
         for run in stored {
-            let is_known = gone.remove(&run.id);
-            if !is_known && !changed.contains(&run.id) {
-                ledger.put(run.id, run.principal.map(Arc::from), run.bytes);
+            gone.remove(&run.id);
+            if !is_ours(&ledger, &run.id) {
+                let caller = run.principal.map(Arc::from);
+                ledger.put(run.id, Open::known(caller, run.bytes));
             }
         }
         for run in gone {
-            if !changed.contains(&run) && !is_live(&run) {
+            if !is_ours(&ledger, &run) {
                 ledger.remove(&run);
             }
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().changed = None;
     }
 }
 
 /// Reads from the store which runs are open.
 pub(crate) async fn count(runtime: &Runtime) -> Result<(), JournalError> {
-    let open = &runtime.inner.open_runs;
-    open.begin_count();
-    let listed = runtime.inner.journal.open_runs(now()).await;
-    let is_live = |run: &RunId| runtime.inner.runs.get(run).is_some();
-    match listed {
-        Ok(listed) => open.end_count(Some(listed), is_live),
-        Err(error) => {
-            open.end_count(None, is_live);
-            return Err(error);
-        }
-    }
+    let mut counted = runtime.inner.open_runs.counted.lock().await;
+    count_into(runtime, &mut counted).await
+}
+
+async fn count_into(runtime: &Runtime, counted: &mut Option<Instant>) -> Result<(), JournalError> {
+    let counting = runtime.inner.open_runs.begin_count();
+    *counted = Some(Instant::now());
+    let listed = runtime.inner.journal.open_runs(runtime.now()).await?;
+    counting.end(listed, |run| runtime.inner.runs.get(run).is_some());
     Ok(())
 }
 
@@ -273,7 +325,7 @@ impl Drop for Admission {
 
 impl Runtime {
     /// Admits a new run with this input, or says which limit is reached.
-    pub(crate) fn admit(
+    pub(crate) async fn admit(
         &self,
         run: &RunId,
         caller: Option<&str>,
@@ -281,9 +333,41 @@ impl Runtime {
     ) -> Result<Admission, OpenRunsError> {
         let limits = self.content().open_limits;
         let open = Arc::clone(&self.inner.open_runs);
-        open.admit(&limits, run, caller, weight(input))?;
+        let bytes = weight(input);
+        if open.admit(&limits, run, caller, bytes).is_err() {
+            self.count_again().await;
+            open.admit(&limits, run, caller, bytes)?;
+        }
         let run = Some(run.clone());
         Ok(Admission { open, run })
+    }
+
+    /// Reads the store again where that may change a refusal: other processes end runs too. Calls that are refused at
+    /// the same time wait for one reading.
+    async fn count_again(&self) {
+        let open = &self.inner.open_runs;
+        let counting = async {
+            let mut counted = open.counted.lock().await;
+            let is_fresh = counted.is_some_and(|at| at.elapsed() < COUNT_AGE_MAX);
+            if is_fresh || !open.has_foreign(|run| self.inner.runs.get(run).is_some()) {
+                return;
+            }
+            if let Err(error) = count_into(self, &mut counted).await {
+                let what = "cannot count the open runs";
+                self.inner.repeated.warn(what, &error);
+            }
+        };
+        // A store that is slow leaves it at the refusal.
+        let _ = timeout(COUNT_WAIT_MAX, counting).await;
+    }
+
+    /// The runs that are counted as open here, and those that are driven here and have not ended: each of the second is
+    /// among the first, and the first are those of the store within a minute.
+    pub fn counted_and_live(&self) -> (BTreeSet<RunId>, BTreeSet<RunId>) {
+        let live = self.inner.runs.unfinished();
+        let ledger = self.inner.open_runs.lock();
+        debug_assert!(ledger.adds_up(), "{ledger:?}");
+        (ledger.runs.keys().cloned().collect(), live.collect())
     }
 }
 

@@ -239,6 +239,13 @@ impl LiveRuns {
         runs.iter().map(standing).collect()
     }
 
+    /// Those that have not ended.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = RunId> {
+        let runs = self.standings().into_iter();
+        runs.filter(|(_, standing)| standing.borrow().result.is_none())
+            .map(|(run, _)| run)
+    }
+
     /// Forgets every run as soon as it rests: nobody can feed it any more, and its driver leaves it to the store.
     pub(crate) async fn leave_resting(&self) {
         let left = self

@@ -67,18 +67,56 @@ fn a_run_that_grows_and_ends_is_counted_once() {
 }
 
 #[test]
-fn the_store_is_believed_except_of_what_changed_meanwhile() {
+fn the_store_is_believed_except_of_what_is_driven_here_or_changed_meanwhile() {
     let open = OpenRuns::default();
-    for run in ["ours", "live", "ended_elsewhere", "ends"] {
+    for run in ["foreign", "live", "ended_elsewhere", "ends", "grows"] {
         open.put(&id(run), None, 1);
     }
-    open.begin_count();
+    open.admit(
+        &OpenLimits {
+            runs: 9,
+            ..limits()
+        },
+        &id("new"),
+        Some("ada"),
+        1,
+    )
+    .unwrap();
+    let counting = open.begin_count();
     open.put(&id("begins"), None, 1);
     open.remove(&id("ends"));
-    let listed = vec![stored("ours", 9), stored("ends", 9), stored("theirs", 9)];
-    open.end_count(Some(listed), |run| *run == id("live"));
-    let ledger = open.lock();
-    let counted: Vec<String> = ledger.runs.keys().map(ToString::to_string).collect();
-    assert_eq!(counted, ["begins", "live", "ours", "theirs"]);
-    assert_eq!(ledger.all.bytes, 12);
+    open.grown(&id("grows"), 5);
+    let listed = ["foreign", "live", "ends", "grows", "theirs"].map(|run| stored(run, 9));
+    let is_live = |run: &RunId| *run == id("live");
+    counting.end(listed.to_vec(), is_live);
+    let counted: Vec<(String, u64)> = {
+        let ledger = open.lock();
+        assert!(ledger.adds_up());
+        let runs = ledger.runs.iter();
+        runs.map(|(run, open)| (run.to_string(), open.bytes))
+            .collect()
+    };
+    let expected = [
+        ("begins", 1),
+        ("foreign", 9),
+        ("grows", 5),
+        ("live", 1),
+        ("new", 1),
+        ("theirs", 9),
+    ];
+    assert_eq!(
+        counted,
+        expected.map(|(run, bytes)| (run.to_owned(), bytes))
+    );
+    assert!(open.has_foreign(is_live));
+    assert!(!open.has_foreign(|_| true));
+}
+
+#[test]
+fn a_count_that_is_given_up_changes_nothing() {
+    let open = OpenRuns::default();
+    open.put(&id("a"), None, 1);
+    drop(open.begin_count());
+    assert!(open.lock().changed.is_none());
+    assert_eq!(open.lock().all.runs, 1);
 }

@@ -90,6 +90,28 @@ async fn an_earlier_run_is_found_by_its_key_also_above_the_limit() {
     runtime.shutdown(Duration::ZERO).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_another_process_ended_refuses_nobody() {
+    let store = MemoryStore::new(Retention::default());
+    let text = asks("open_runs: 1");
+    let process = async || {
+        let journal = Arc::new(store.open(now(), LEASE));
+        let started = Runtime::start(options(server(&text), journal)).await;
+        started.unwrap()
+    };
+    let theirs = process().await;
+    let mut run = ask(&theirs, "ada").await.unwrap();
+    let ours = process().await;
+    assert!(ask(&ours, "bob").await.is_err());
+    run.cancel("enough").await;
+    run.result().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    ask(&ours, "bob").await.unwrap();
+    for runtime in [ours, theirs] {
+        runtime.shutdown(Duration::ZERO).await;
+    }
+}
+
 #[tokio::test]
 async fn a_backends_own_tool_is_not_a_run_and_one_that_ended_is_not_open() {
     let (url, _stop) = demo().await;

@@ -15,6 +15,9 @@ type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 /// What happens before a request of this name.
 pub(crate) trait Hook: Debug + Send + Sync {
     fn before(&self, request: &'static str) -> BoxFuture<'static, Result<(), JournalError>>;
+
+    /// What the request takes for the present time.
+    fn at(&self, _request: &'static str, _now: Timestamp) {}
 }
 
 #[derive(Debug)]
@@ -47,27 +50,33 @@ impl<J: Journal, H: Hook> Journal for Through<J, H> {
         self.after("list", self.store.list(filter))
     }
     fn open_runs(&self, now: Timestamp) -> Answer<'_, Vec<OpenRun>> {
+        self.hook.at("open_runs", now);
         self.after("open_runs", self.store.open_runs(now))
     }
     fn rebind<'a>(&'a self, run: &'a RunId, plan: StoredPlan, now: Timestamp) -> Answer<'a, bool> {
+        self.hook.at("rebind", now);
         self.after("rebind", self.store.rebind(run, plan, now))
     }
     fn claimable(&self, now: Timestamp) -> Answer<'_, Vec<RunId>> {
+        self.hook.at("claimable", now);
         self.after("claimable", self.store.claimable(now))
     }
     fn claim<'a>(&'a self, run: &'a RunId, now: Timestamp) -> Answer<'a, Option<StoredRun>> {
+        self.hook.at("claim", now);
         self.after("claim", self.store.claim(run, now))
     }
     fn park<'a>(&'a self, run: &'a RunId, due: Option<Timestamp>) -> Answer<'a, ()> {
         self.after("park", self.store.park(run, due))
     }
     fn heartbeat(&self, now: Timestamp) -> Answer<'_, ()> {
+        self.hook.at("heartbeat", now);
         self.after("heartbeat", self.store.heartbeat(now))
     }
     fn tell(&self, command: Command) -> Answer<'_, ()> {
         self.after("tell", self.store.tell(command))
     }
     fn commands(&self, now: Timestamp) -> Answer<'_, Vec<Command>> {
+        self.hook.at("commands", now);
         self.after("commands", self.store.commands(now))
     }
     fn give_back<'a>(&'a self, run: &'a RunId) -> Answer<'a, ()> {
@@ -86,6 +95,7 @@ impl<J: Journal, H: Hook> Journal for Through<J, H> {
         self.after("kept", self.store.kept(name))
     }
     fn maintain(&self, now: Timestamp) -> Answer<'_, bool> {
+        self.hook.at("maintain", now);
         self.after("maintain", self.store.maintain(now))
     }
 }

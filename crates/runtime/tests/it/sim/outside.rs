@@ -23,6 +23,9 @@ use tokio::time::{Instant, sleep};
 /// Nothing does so much at one moment of the paused clock.
 const AT_ONCE_MAX: u64 = 10_000;
 
+/// When every scene begins, in milliseconds.
+const START: u64 = 1_800_000_000_000;
+
 /// Counts what happens without time passing.
 #[derive(Debug)]
 pub(super) struct Pulse(Mutex<(Instant, u64)>);
@@ -162,7 +165,7 @@ impl World for Script {
 
     fn now(&self) -> Timestamp {
         self.pulse.beat("a look at the clock");
-        Timestamp::from_millis(1_800_000_000_000).plus(self.start.elapsed())
+        Timestamp::from_millis(START + 1).plus(self.start.elapsed())
     }
 
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
@@ -214,6 +217,12 @@ impl Link {
 }
 
 impl Hook for Link {
+    fn at(&self, request: &'static str, now: Timestamp) {
+        let passed = now.since(Timestamp::from_millis(START));
+        let is_of_the_scene = Duration::ZERO < passed && passed < Duration::from_hours(12);
+        assert!(is_of_the_scene, "`{request}` uses another clock");
+    }
+
     fn before(&self, request: &'static str) -> BoxFuture<'static, Result<(), JournalError>> {
         let line = Arc::clone(&self.0);
         Box::pin(async move {

@@ -256,6 +256,8 @@ pub(super) async fn scene(seed: u64) -> Tally {
         let task = remover(Arc::clone(&scene), Dice::of(&[seed, 6]));
         others.push(spawn("the remover".to_owned(), task));
     }
+    let bookkeeper = bookkeeper(Arc::clone(&scene), Dice::of(&[seed, 7]));
+    others.push(spawn("the bookkeeper".to_owned(), bookkeeper));
     let people = person(Arc::clone(&scene), Dice::of(&[seed, 5]));
     others.push(spawn("the person".to_owned(), people));
     let mut tally = Tally::default();
@@ -264,6 +266,7 @@ pub(super) async fn scene(seed: u64) -> Tally {
     calm(&scene);
     ends(&scene, callers, &mut tally).await;
     everything_has_ended(&scene).await;
+    nothing_is_counted(&scene).await;
     for other in others {
         if other.is_finished() {
             other.await.unwrap();
@@ -382,4 +385,37 @@ async fn everything_has_ended(scene: &Scene) {
         "runs that nobody moves on: {:?}",
         open(scene).await
     );
+}
+
+/// Looks all the time whether each process counts the runs that it drives.
+async fn bookkeeper(scene: Arc<Scene>, mut dice: Dice) {
+    loop {
+        sleep(Duration::from_millis(1 + dice.below(500))).await;
+        for process in &scene.processes {
+            let (counted, live) = process.runtime().counted_and_live();
+            let uncounted: Vec<_> = live.difference(&counted).collect();
+            assert!(uncounted.is_empty(), "not counted: {uncounted:?}");
+        }
+    }
+}
+
+/// No process counts or drives a run that has ended. One that is alone needs no look at the store for that; the runs of
+/// others are counted once a minute.
+async fn nothing_is_counted(scene: &Scene) {
+    let within = match scene.processes.len() {
+        1 => Duration::from_secs(1),
+        _ => Duration::from_secs(90),
+    };
+    for process in &scene.processes {
+        let nothing = async {
+            let mut left = process.runtime().counted_and_live();
+            while !(left.0.is_empty() && left.1.is_empty()) {
+                sleep(Duration::from_millis(100)).await;
+                left = process.runtime().counted_and_live();
+            }
+        };
+        let nothing = timeout(within, nothing).await;
+        let left = process.runtime().counted_and_live();
+        assert!(nothing.is_ok(), "counted and live: {left:?}");
+    }
 }

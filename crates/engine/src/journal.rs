@@ -322,6 +322,8 @@ pub struct Filter {
     pub until: Option<Timestamp>,
     pub client_key: Option<String>,
     pub principal: Option<String>,
+    /// Only runs of callers that did not sign in.
+    pub no_principal: bool,
     /// Repeats of this run.
     pub retry_of: Option<RunId>,
     /// At most this many; zero means the default of 100.

@@ -574,11 +574,12 @@ async fn keyed(
     let filter = Filter {
         workflow: Some(workflow.to_owned()),
         client_key: request.client_key.clone(),
+        principal: request.principal.clone(),
+        no_principal: request.principal.is_none(),
         ..Filter::default()
     };
     let listed = runtime.inner.journal.list(filter).await;
-    let mut listed = listed.map_err(StartRunError::Store)?.into_iter();
-    let own = listed.find(|run| run.principal == request.principal);
+    let own = listed.map_err(StartRunError::Store)?.into_iter().next();
     Ok(own.map(|run| run.id))
 }
 

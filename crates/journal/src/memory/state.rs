@@ -614,6 +614,7 @@ fn matches(filter: &Filter, summary: &Summary) -> bool {
     equals(&filter.workflow, Some(&summary.workflow))
         && equals(&filter.client_key, summary.client_key.as_ref())
         && equals(&filter.principal, summary.principal.as_ref())
+        && !(filter.no_principal && summary.principal.is_some())
         && (filter.retry_of.is_none() || filter.retry_of == summary.retry_of)
         && (filter.phases.is_empty() || filter.phases.contains(&summary.phase))
         && filter

@@ -342,6 +342,9 @@ impl Query {
                 query.add(condition, text.clone());
             }
         }
+        if filter.no_principal {
+            query.sql.push_str(" AND principal IS NULL");
+        }
         if let Some(run) = &filter.retry_of {
             query.add(" AND retry_of = ?", run.as_str().to_owned());
         }

@@ -61,7 +61,7 @@ pub(super) async fn filters_narrow_a_list(store: &dyn Store) {
     }
     let all = Filter::default;
     #[rustfmt::skip]
-    let cases: [(Filter, &[&str]); 10] = [
+    let cases: [(Filter, &[&str]); 11] = [
         (Filter { retry_of: Some(id("one")), ..all() }, &["two"]),
         (Filter { workflow: Some("other".to_owned()), ..all() }, &["two"]),
         (Filter { phases: vec![Phase::Waiting, Phase::Held], ..all() }, &["three"]),
@@ -71,6 +71,7 @@ pub(super) async fn filters_narrow_a_list(store: &dyn Store) {
         (Filter { until: Some(at(2)), ..all() }, &["one"]),
         (Filter { client_key: Some("k".to_owned()), ..all() }, &["one"]),
         (Filter { principal: Some("ada".to_owned()), ..all() }, &["one"]),
+        (Filter { no_principal: true, ..all() }, &["three", "two"]),
         (Filter { principal: Some("bob".to_owned()), phases: vec![Phase::Running], ..all() }, &[]),
     ];
     for (filter, expected) in cases {

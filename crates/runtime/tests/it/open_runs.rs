@@ -90,6 +90,29 @@ async fn an_earlier_run_is_found_by_its_key_also_above_the_limit() {
     runtime.shutdown(Duration::ZERO).await;
 }
 
+#[tokio::test]
+async fn many_callers_with_the_same_key_each_find_their_own_run() {
+    let runtime = start(&asks("open_runs: 103")).await;
+    let call = async |caller: Option<String>| {
+        let mut request = Request::new("ask", json!({}));
+        request.client_key = Some("k".to_owned());
+        request.principal = caller;
+        match runtime.call(request).await {
+            Reply::Started(handle) => handle.id,
+            other => panic!("{other:?}"),
+        }
+    };
+    let anonymous = call(None).await;
+    let first = call(Some("ada".to_owned())).await;
+    for caller in 0..101 {
+        call(Some(format!("caller{caller}"))).await;
+    }
+    assert!(ask(&runtime, "eve").await.is_err());
+    assert_eq!(call(Some("ada".to_owned())).await, first);
+    assert_eq!(call(None).await, anonymous);
+    runtime.shutdown(Duration::ZERO).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_another_process_ended_refuses_nobody() {
     let store = MemoryStore::new(Retention::default());

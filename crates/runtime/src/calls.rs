@@ -434,7 +434,10 @@ async fn call_workflow(
 }
 
 /// The parameters of a run. Checking them against patterns that backtrack must not hold up an async thread.
-async fn accepted(parameters: &Parameters, arguments: Value) -> Result<Value, Vec<SchemaFault>> {
+pub(crate) async fn accepted(
+    parameters: &Parameters,
+    arguments: Value,
+) -> Result<Value, Vec<SchemaFault>> {
     if !parameters.backtracks() {
         return parameters.accept(arguments);
     }

@@ -4,7 +4,9 @@ use crate::publish::{PublishedWorkflow, Target};
 use crate::runtime::Runtime;
 use crate::sensitive::Masker;
 use crate::{arrive, calls};
-use onecall_engine::decide::{Input, decide};
+use onecall_engine::decide::Input;
+use onecall_engine::driver::begin;
+use onecall_engine::evaluate::Evaluator;
 use onecall_engine::event::{Event, What};
 use onecall_engine::identity::RunId;
 use onecall_engine::state::State;
@@ -54,18 +56,17 @@ impl Runtime {
             return Err(PreviewError::NotAWorkflow(name.to_owned()));
         };
         let annotations = tool.definition.to_value()["annotations"].clone();
-        self.preview_start(workflow, annotations, arguments)
+        self.preview_start(workflow, annotations, arguments).await
     }
 
-    fn preview_start(
+    async fn preview_start(
         &self,
         workflow: &PublishedWorkflow,
         annotations: Value,
         arguments: Value,
     ) -> Result<Preview, PreviewError> {
-        let input = workflow
-            .parameters
-            .accept(arguments)
+        let input = calls::accepted(&workflow.parameters, arguments)
+            .await
             .map_err(|faults| PreviewError::Input(calls::list(&faults)))?;
         let Some(bound) = &workflow.plan else {
             return Err(PreviewError::Unreachable(arrive::unreachable_text(self)));
@@ -76,7 +77,8 @@ impl Runtime {
             input: Arc::new(input),
             seed: rand::random(),
         };
-        let mut decided = decide(&mut state, self.now(), start, &self.evaluator());
+        let evaluator: Arc<dyn Evaluator> = Arc::new(self.evaluator());
+        let mut decided = begin(&mut state, self.now(), start, &evaluator).await;
         decided.retain(|event| !matches!(event.what, What::RunStarted { .. }));
         if let Some(mut masker) = Masker::of_state(&state) {
             for event in &mut decided {

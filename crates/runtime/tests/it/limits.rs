@@ -93,5 +93,12 @@ compositeTools:
     let error = &refused["_meta"]["dev.onecall/error"];
     assert_eq!(error["code"], "limit.patterns");
     assert_eq!(error["category"], "limit");
+    let hard = vec![format!("{}c", "a".repeat(26)); 2_000];
+    let preview = runtime.preview("tag", json!({ "tags": hard }));
+    tokio::select! {
+        biased;
+        _ = preview => panic!("the patterns were tested before anything else could go on"),
+        () = tokio::task::yield_now() => {}
+    }
     runtime.shutdown(Duration::ZERO).await;
 }

@@ -8,8 +8,8 @@ use crate::open_runs::OpenLimits;
 use onecall_backends::{
     BackendName, BackendState, BackendStatus, Backends, Breaker, CatalogOptions, Listed,
 };
-use onecall_config::Withheld;
 use onecall_config::settings::{self, Expose, Names};
+use onecall_config::{Withheld, WithheldKind};
 use onecall_engine::journal::Journal;
 use onecall_engine::limits::Limits;
 use onecall_workflow::catalog::{Catalog, Knowledge};
@@ -63,6 +63,15 @@ impl Content {
             expose: server.expose,
             noticed: Noticed::default(),
         }
+    }
+}
+
+impl Content {
+    /// The files have a workflow of this name, with errors or without.
+    pub(crate) fn has_workflow(&self, name: &str) -> bool {
+        let mut withheld = self.withheld.iter();
+        self.workflows.iter().any(|own| own.name == name)
+            || withheld.any(|own| own.kind == WithheldKind::Workflow && own.name == name)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::log::{Ends, Noting};
 use crate::open_runs::{Counted, OpenRuns};
 use crate::plans::Plans;
 use crate::publish::{Published, Terms, offered, publish};
-use crate::release::LostLease;
+use crate::release::{LostLease, Releasing};
 use crate::remarks::Remarks;
 use crate::repeated::Repeated;
 use crate::runs::LiveRuns;
@@ -108,6 +108,9 @@ pub(crate) struct Inner {
     pub(crate) leaving: CancellationToken,
     pub(crate) first_list_wait: Duration,
     pub(crate) foreign: Foreign,
+    /// Runs that wait for a workflow that is not served here.
+    pub(crate) unserved: Foreign,
+    pub(crate) releasing: Releasing,
     /// Runs of earlier processes that are bound to other backends.
     pub(crate) stranded: Mutex<Vec<Stranded>>,
     pub(crate) plans: Plans,
@@ -188,6 +191,8 @@ impl Runtime {
             leaving: CancellationToken::new(),
             first_list_wait: options.first_list_wait,
             foreign: Foreign::default(),
+            unserved: Foreign::default(),
+            releasing: Releasing::default(),
             stranded: Mutex::default(),
             lent: Lent::default(),
             unstored: Unstored::default(),
@@ -422,6 +427,7 @@ impl Runtime {
         }
         self.republish();
         self.inner.foreign.clear();
+        self.inner.unserved.clear();
         tend::look_for_stranded(self).await;
         self.inner.reloads.send_modify(|reloads| {
             reloads.count += 1;

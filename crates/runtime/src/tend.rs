@@ -4,6 +4,7 @@ use crate::calls;
 use crate::kept::Stored;
 use crate::limits::{MAINTENANCE_BATCHES_MAX, PROBE_BYTES, RESUME_BATCHES_MAX, UNDELIVERED_MAX};
 use crate::open_runs;
+use crate::release::release_unclaimed;
 use crate::retry::current;
 use crate::runs::{channels, names_of};
 use crate::runtime::Runtime;
@@ -91,6 +92,7 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
             maintained = tokio::time::Instant::now();
             maintain(runtime).await;
             probe(runtime).await;
+            runtime.inner.unserved.clear();
             if let Err(error) = open_runs::count(runtime).await {
                 runtime
                     .inner
@@ -241,7 +243,7 @@ async fn resume(runtime: &Runtime, run: &RunId) -> Result<(), JournalError> {
             tracing::error!(%run, error, "the run cannot be resumed");
             Ok(())
         }
-        resumed => resumed,
+        resumed => resumed.map(|_| ()),
     }
 }
 
@@ -273,21 +275,31 @@ async fn deliver(runtime: &Runtime, command: Command) -> Result<(), JournalError
             }
         }
         None if runtime.inner.resumes && is_ours(runtime, &command.run).await? => {
-            take_over(runtime, &command.run, vec![command.what]).await
+            command_over(runtime, command).await
         }
         // What ends a run calls nothing, so it takes no backend of the run's own.
         None if runtime.inner.resumes && matches!(command.what, Order::Cancel { .. }) => {
-            take_over(runtime, &command.run, vec![command.what]).await
+            command_over(runtime, command).await
         }
         // It is another's; told anew, it would be there twice for the next who looks.
         None => runtime.inner.journal.give_back(&command.run).await,
     }
 }
 
+/// Takes a run over to hand it a command.
+async fn command_over(runtime: &Runtime, command: Command) -> Result<(), JournalError> {
+    if take_over(runtime, &command.run, vec![command.what]).await? {
+        return Ok(());
+    }
+    // Another was first, or the run is about to begin or to be released here: the store hands the command out again in
+    // a later round.
+    runtime.inner.journal.give_back(&command.run).await
+}
+
 /// Whether a run was bound to the backends that this process has: the same names, started the same way.
 /// A store may be shared by servers of different files, and a call must not reach another's backend.
 async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
-    if runtime.inner.foreign.contains(run) {
+    if runtime.inner.foreign.contains(run) || runtime.inner.unserved.contains(run) {
         return Ok(false);
     }
     let Some(stored) = runtime.inner.journal.plan(run).await? else {
@@ -295,12 +307,22 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
     };
     let content = runtime.content();
     let is_ours = match runtime.inner.plans.of(&stored.hash, &stored.text) {
-        Ok(plan) if content.identities.fits(&plan) => true,
-        Ok(plan) if content.identities.is_of_same_directory(&plan) => {
-            let stored = runtime.inner.journal.load(run).await?;
-            stored.is_some_and(|stored| current::is_wanted(&stored))
+        Ok(plan) => {
+            let fits = content.identities.fits(&plan);
+            let workflow = plan.workflow.name.as_str();
+            let is_served = content.has_workflow(workflow);
+            if fits && is_served {
+                return Ok(true);
+            }
+            let may_be_wanted = fits || content.identities.is_of_same_directory(&plan);
+            if may_be_wanted && current::is_wanted_of(runtime, run).await? {
+                if !is_served {
+                    current::note_unserved(runtime, run, workflow);
+                }
+                return Ok(is_served);
+            }
+            fits
         }
-        Ok(_) => false,
         // A plan that cannot be read is claimed and held by the first that finds it.
         Err(_) => true,
     };
@@ -312,25 +334,29 @@ async fn is_ours(runtime: &Runtime, run: &RunId) -> Result<bool, JournalError> {
 
 /// Claims a run. One that was claimed and then cannot be loaded is given back, or nothing would resume it.
 async fn claim(runtime: &Runtime, run: &RunId) -> Result<Option<StoredRun>, JournalError> {
-    let journal = &runtime.inner.journal;
-    let claimed = journal.claim(run, runtime.now()).await;
-    if let Err(error) = &claimed
-        && may_pass(error)
-    {
-        // Refused where it was not claimed in the first place.
-        let _ = journal.park(run, Some(runtime.now())).await;
+    if runtime.inner.releasing.contains(run) {
+        return Ok(None);
+    }
+    let claimed = runtime.inner.journal.claim(run, runtime.now()).await;
+    if claimed.as_ref().is_err_and(may_pass) {
+        release_unclaimed(runtime, run);
     }
     claimed
 }
 
-/// Loads a run nobody owns, folds it, and drives it on.
-async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result<(), JournalError> {
+/// Loads a run nobody owns, folds it, and drives it on. `false`: it could not be claimed, and the orders are still to be
+/// carried out.
+async fn take_over(
+    runtime: &Runtime,
+    run: &RunId,
+    orders: Vec<Order>,
+) -> Result<bool, JournalError> {
     let Some(stored) = claim(runtime, run).await? else {
-        return Ok(());
+        return Ok(false);
     };
     if current::is_wanted(&stored) {
-        current::begin(runtime, stored);
-        return Ok(());
+        current::begin(runtime, stored, orders);
+        return Ok(true);
     }
     let durability = stored.durability;
     let state = match runtime.inner.plans.of(&stored.plan_hash, &stored.plan) {
@@ -340,9 +366,9 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
             tracing::error!(%run, error = reason, "the run cannot be read and is held");
             let held = hold(runtime, &stored, reason).await;
             if held.is_err() {
-                let _ = runtime.inner.journal.park(run, Some(runtime.now())).await;
+                release_unclaimed(runtime, run);
             }
-            return held;
+            return held.map(|()| true);
         }
     };
     let steps = names_of(&state);
@@ -356,7 +382,7 @@ async fn take_over(runtime: &Runtime, run: &RunId, orders: Vec<Order>) -> Result
         principal: stored.summary.principal.as_deref(),
     };
     go_on(runtime, resumed, &orders);
-    Ok(())
+    Ok(true)
 }
 
 /// A run that another process began.
@@ -397,7 +423,11 @@ pub(crate) fn go_on(runtime: &Runtime, resumed: Resumed<'_>, orders: &[Order]) {
 }
 
 /// A run that this build cannot read is kept, and says why it does not go on.
-async fn hold(runtime: &Runtime, stored: &StoredRun, reason: String) -> Result<(), JournalError> {
+pub(crate) async fn hold(
+    runtime: &Runtime,
+    stored: &StoredRun,
+    reason: String,
+) -> Result<(), JournalError> {
     let at = runtime.now();
     let text = format!("held: {reason}");
     let append = Append {
@@ -432,7 +462,7 @@ pub(crate) fn folded(run: &RunId, plan: Arc<Plan>, stored: &StoredRun) -> State 
     state
 }
 
-fn input_of(order: &Order, steps: &[String]) -> Option<Input> {
+pub(crate) fn input_of(order: &Order, steps: &[String]) -> Option<Input> {
     match order {
         Order::Answer {
             step,

@@ -60,6 +60,10 @@ fn a_run_that_other_args_strand_says_so_and_is_bound_anew() {
     assert!(log.contains(why), "{log}");
     let kept = run(home, &["runs", "answer", "last", "sure"]);
     assert!(kept.out.contains("kept for run"), "{kept:?}");
+    assert!(
+        kept.out.contains(why) && kept.out.contains("onecall runs rebind r"),
+        "{kept:?}"
+    );
 
     let told = run(home, &["runs", "rebind", "last"]);
     assert!(told.out.contains("`args` of `demo` differ"), "{told:?}");
@@ -139,6 +143,36 @@ fn a_repeat_takes_the_present_definition_when_told_to() {
         let output = shown["steps"][step]["output"].to_string();
         assert!(output.contains(text), "{output}");
     }
+}
+
+#[test]
+fn a_repeat_whose_workflow_is_gone_says_so_and_can_be_cancelled() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    configure(home, "demo, --ledger, calls.txt");
+    let file = home.join("ship.workflow.yaml");
+    std::fs::write(&file, SHIP).unwrap();
+    run(home, &["call", "onecall.yaml", "workflow_ship"]);
+    std::fs::remove_file(&file).unwrap();
+    // A server without any workflow loads nothing.
+    std::fs::write(home.join("ask.workflow.yaml"), ASK).unwrap();
+    let old = run(home, &["runs", "show", "last", "--json"]).json();
+    let old = old["summary"]["id"].as_str().unwrap();
+    let _server = served(home, Stdio::inherit());
+    let made = run(home, &["runs", "retry", old, "--with-current", "--yes"]);
+    assert!(made.out.contains("made run r"), "{made:?}");
+    let shown = run(home, &["runs", "show", "last"]).out;
+    assert!(
+        shown.contains("waits for a server that has workflow `ship`")
+            && shown.contains("onecall runs cancel r"),
+        "{shown}"
+    );
+    run(home, &["runs", "cancel", "last"]);
+    let shown = until("the end of the repeat", || {
+        let shown: Value = run(home, &["runs", "show", "last", "--json"]).json();
+        (shown["summary"]["phase"] == "cancelled").then_some(shown)
+    });
+    assert_eq!(shown["summary"]["retry_of"], old);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod codes;
 mod commands;
+mod current;
 mod doubted;
 mod followed;
 mod labels;

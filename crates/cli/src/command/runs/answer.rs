@@ -5,7 +5,7 @@
 mod absent;
 mod kept;
 
-use super::{Store, load, open};
+use super::{Store, definition, load, open};
 use crate::args::RunsAnswerArgs;
 use crate::exit::{Exit, usage};
 use crate::limits::{ANSWER_EFFECT, ANSWER_LOOK, HELD_SHOWN_MAX};
@@ -137,6 +137,13 @@ async fn effect(journal: &Store, run: &RunId, told: &Told) -> anyhow::Result<Exi
         if Instant::now() >= until {
             // Somebody else may have been faster by a moment: what was told first counts.
             kept::is_told(journal, run, &told.what, &told.word).await?;
+            if let Some(reason) = definition::bound_elsewhere(&stored) {
+                print::out(format!("kept for run {run}: no server has taken it"));
+                for line in definition::stranded_lines(run, &reason, &journal.flag) {
+                    print::out(line);
+                }
+                return Ok(Exit::Ok);
+            }
             let with = backends(&stored);
             let with = with.map(|backends| format!(" with its backends, {backends}"));
             print::out(format!(

@@ -36,10 +36,14 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
         answered
     };
     let elsewhere = definition::bound_elsewhere(&stored);
+    let awaited = definition::awaited(&stored);
     if args.json {
         let mut shown = serde_json::to_value(&history)?;
         if let Some(reason) = elsewhere {
             shown["stranded"] = Value::from(reason);
+        }
+        if let Some(awaited) = awaited {
+            shown["awaited"] = Value::from(awaited);
         }
         print::data(serde_json::to_string_pretty(&shown)?);
         return Ok(Exit::Ok);
@@ -55,11 +59,16 @@ pub(super) async fn run(args: RunsShowArgs) -> anyhow::Result<Exit> {
         for line in needs::lines(&standing, Some(&journal.flag)) {
             print::out(line);
         }
+        let (run, flag) = (&stored.summary.id, &journal.flag);
         if let Some(reason) = elsewhere {
-            let (run, flag) = (&stored.summary.id, &journal.flag);
-            print::out(format!("run {run} cannot resume: {reason}"));
+            for line in definition::stranded_lines(run, &reason, flag) {
+                print::out(line);
+            }
+        }
+        if let Some(awaited) = awaited {
+            print::out(format!("run {run} {awaited}"));
             print::out(format!(
-                "  = help: `onecall runs rebind {run}{flag}` shows what differs and binds it to these backends"
+                "  = help: start one that has it, or end the run: `onecall runs cancel {run}{flag}`"
             ));
         }
     }

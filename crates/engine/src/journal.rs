@@ -307,7 +307,8 @@ pub struct OpenRun {
     pub principal: Option<String>,
     /// About as many as its events have in the store.
     pub bytes: u64,
-    /// The process that had it is gone, and no other has taken it.
+    pub plan_hash: String,
+    /// Nobody drives it: it is parked, or the process that had it is gone.
     pub is_left: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) const OPEN_RUNS_PER_CALLER_MAX: usize = 1_000;
 pub(crate) const OPEN_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 pub(crate) const OPEN_BYTES_PER_CALLER_MAX: u64 = 256 * 1024 * 1024;
 
-/// Limit: runs of earlier processes that are looked at for why they do not go on.
+/// Limit: runs bound to other backends that are reported.
 pub(crate) const STRANDED_MAX: usize = 1_000;
 
 /// Limit: runs of others that are remembered; beyond it all are looked at again.

@@ -3,6 +3,7 @@
 
 use crate::identity::Identities;
 use crate::limits::STRANDED_MAX;
+use crate::retry::current;
 use onecall_config::settings::Server;
 use onecall_engine::identity::{RunId, Timestamp};
 use onecall_engine::journal::{Journal, JournalError, StoredPlan};
@@ -69,44 +70,57 @@ fn reason_among<'a>(
     Some(format!("bound to other backends: {differences}"))
 }
 
-/// The runs that no living process has, that are bound to other backends than these servers have now, and whose files
-/// are in the same directory.
+/// The runs that nobody drives, that are bound to other backends than these servers have now, and whose files are in the
+/// same directory.
 pub async fn stranded(
     journal: &dyn Journal,
     servers: &[Bindings],
     now: Timestamp,
 ) -> Result<Vec<Stranded>, JournalError> {
     let servers: Vec<&Identities> = servers.iter().map(|own| &own.0).collect();
-    stranded_among(journal, &servers, now).await
+    stranded_among(journal, &servers, now, |_, _| true).await
 }
 
 pub(crate) async fn stranded_among(
     journal: &dyn Journal,
     servers: &[&Identities],
     now: Timestamp,
+    is_looked_at: impl Fn(&RunId, &Plan) -> bool,
 ) -> Result<Vec<Stranded>, JournalError> {
-    let mut reasons: BTreeMap<String, Option<(String, String)>> = BTreeMap::new();
+    // There are far fewer plans than runs.
+    let mut reasons: BTreeMap<String, Option<(Plan, String)>> = BTreeMap::new();
     let mut stranded = Vec::new();
     let open = journal.open_runs(now).await?;
-    let left = open.into_iter().filter(|run| run.is_left);
-    for run in left.take(STRANDED_MAX) {
-        let Some(stored) = journal.plan(&run.id).await? else {
+    for run in open.into_iter().filter(|run| run.is_left) {
+        if !reasons.contains_key(&run.plan_hash) {
+            let Some(stored) = journal.plan(&run.id).await? else {
+                continue;
+            };
+            // One that cannot be read is held, with its own reason.
+            let found = read_plan(&stored.text).ok().and_then(|plan| {
+                let reason = reason_among(servers.iter().copied(), &plan)?;
+                Some((plan, reason))
+            });
+            reasons.insert(run.plan_hash.clone(), found);
+        }
+        let Some(Some((plan, reason))) = reasons.get(&run.plan_hash) else {
             continue;
         };
-        let found = reasons.entry(stored.hash).or_insert_with(|| {
-            // One that cannot be read is held, with its own reason.
-            let plan = read_plan(&stored.text).ok()?;
-            let reason = reason_among(servers.iter().copied(), &plan)?;
-            Some((plan.workflow.name.as_str().to_owned(), reason))
-        });
-        if let Some((workflow, reason)) = found.clone() {
-            let run = run.id;
+        if is_looked_at(&run.id, plan) {
             stranded.push(Stranded {
-                run,
-                workflow,
-                reason,
+                run: run.id,
+                workflow: plan.workflow.name.as_str().to_owned(),
+                reason: reason.clone(),
             });
         }
+        if stranded.len() == STRANDED_MAX {
+            break;
+        }
+    }
+    if !stranded.is_empty() {
+        // These are bound anew when they begin.
+        let wanted = current::all_wanted(journal).await?;
+        stranded.retain(|own| !wanted.contains(&own.run));
     }
     Ok(stranded)
 }

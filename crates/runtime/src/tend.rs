@@ -93,6 +93,7 @@ async fn tend(runtime: &Runtime, mut undelivered: Vec<Command>) {
             maintain(runtime).await;
             probe(runtime).await;
             runtime.inner.unserved.clear();
+            look_for_stranded(runtime).await;
             if let Err(error) = open_runs::count(runtime).await {
                 runtime
                     .inner
@@ -125,10 +126,15 @@ pub(crate) async fn look_for_stranded(runtime: &Runtime) {
         return;
     }
     let content = runtime.content();
+    // Another server whose files are in the same directory reports its own.
+    let is_looked_at = |run: &RunId, plan: &Plan| {
+        runtime.inner.runs.get(run).is_none() && content.has_workflow(plan.workflow.name.as_str())
+    };
     let found = stranded_among(
         &*runtime.inner.journal,
         &[&content.identities],
         runtime.now(),
+        is_looked_at,
     )
     .await;
     let found = match found {

@@ -404,7 +404,8 @@ impl State {
             id: run.summary.id.clone(),
             principal: run.summary.principal.clone(),
             bytes: run.bytes,
-            is_left: run.owner != epoch && self.is_dead(run.owner, now),
+            plan_hash: run.plan_hash.clone(),
+            is_left: run.parked || run.owner != epoch && self.is_dead(run.owner, now),
         })
         .collect()
     }

@@ -180,18 +180,20 @@ impl Reader {
                 + coalesce((SELECT sum(length(body)) FROM value_uses
                     JOIN stored_values ON stored_values.hash = value_uses.hash
                     WHERE value_uses.run = runs.number), 0),
-                owner
+                owner, parked, (SELECT hash FROM plans WHERE plans.number = runs.plan)
              FROM runs INDEXED BY runs_open WHERE compacted = 0 AND ended IS NULL",
         )?;
         let mut rows = statement.query([])?;
         let mut open = Vec::new();
         while let Some(row) = rows.next()? {
             let owner = row.get(3)?;
+            let parked: bool = row.get(4)?;
             open.push(OpenRun {
                 id: RunId::new(row.get::<_, String>(0)?),
                 principal: row.get(1)?,
                 bytes: row.get(2)?,
-                is_left: owner != self.me.epoch && deaths.is_dead(owner)?,
+                plan_hash: row.get(5)?,
+                is_left: parked || owner != self.me.epoch && deaths.is_dead(owner)?,
             });
         }
         Ok(open)

@@ -169,6 +169,22 @@ pub(super) async fn open_runs_are_listed_with_what_they_hold(store: &dyn Store) 
     }
     journal.park(&id("parked"), None).await.unwrap();
     journal.append(ending("ended", 1, 5)).await.unwrap();
+    let later = store.open(at(9));
+    let lefts = [
+        (&journal, at(9), ["parked"].as_slice()),
+        (&later, at(9), &["parked"]),
+        // The owner has been silent for too long.
+        (&later, at(11), &["long", "parked", "short"]),
+    ];
+    for (journal, at, expected) in lefts {
+        let open = journal.open_runs(at).await.unwrap();
+        let mut left: Vec<_> = open.iter().filter(|run| run.is_left).collect();
+        left.sort_by_key(|run| run.id.clone());
+        let names: Vec<&str> = left.iter().map(|run| run.id.as_str()).collect();
+        assert_eq!(names, expected);
+        let stored = journal.plan(&id("parked")).await.unwrap().unwrap();
+        assert!(open.iter().all(|run| run.plan_hash == stored.hash));
+    }
     let mut open = journal.open_runs(at(9)).await.unwrap();
     open.sort_by_key(|run| run.id.clone());
     let names: Vec<&str> = open.iter().map(|run| run.id.as_str()).collect();

@@ -20,6 +20,7 @@ fn stored(name: &str, bytes: u64) -> OpenRun {
         id: id(name),
         principal: None,
         bytes,
+        plan_hash: String::new(),
         is_left: false,
     }
 }

@@ -20,6 +20,7 @@ mod rules;
 mod secrets;
 mod sim;
 mod start;
+mod stranded;
 mod through;
 mod versions;
 mod world;

@@ -90,7 +90,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// What was asked last. A question that was closed and is still there is not asked again at once: its answer could not
+/// The questions that were asked last. A question that was closed and is still there is not asked again at once: its answer could not
 /// be stored, and a client that answers by itself would be asked in a loop.
 #[derive(Default)]
 struct Repeats(Vec<(String, u32)>);

@@ -241,7 +241,7 @@ impl OpenRuns {
         Counting(self)
     }
 
-    /// Whether a run is counted that another process may have ended.
+    /// Another process may have ended one of the counted runs.
     fn has_foreign(&self, is_live: impl Fn(&RunId) -> bool) -> bool {
         let ledger = self.lock();
         let mut runs = ledger.runs.iter();

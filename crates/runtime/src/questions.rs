@@ -138,7 +138,7 @@ impl Follower {
         }
     }
 
-    /// The end of a run that nobody can look at any more. What it was before has passed: it asks nothing now.
+    /// The end of a run that cannot be read any more. Its last status has passed: it asks nothing now.
     fn ended(&mut self, why: &str) -> Standing {
         if self.last.result.is_none() {
             self.last.end_unknown(why);

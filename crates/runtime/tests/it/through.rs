@@ -16,7 +16,7 @@ type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 pub(crate) trait Hook: Debug + Send + Sync {
     fn before(&self, request: &'static str) -> BoxFuture<'static, Result<(), JournalError>>;
 
-    /// What the request takes for the present time.
+    /// The request states this time.
     fn at(&self, _request: &'static str, _now: Timestamp) {}
 }
 

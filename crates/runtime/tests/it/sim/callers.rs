@@ -127,13 +127,13 @@ pub(super) async fn caller(scene: Arc<Scene>, mut dice: Dice) -> End {
     }
 }
 
-/// Whether a result only says that nobody has the real one any more.
+/// The result only says that the real one is lost.
 fn is_gone(result: &Value) -> bool {
     let text = result["content"][0]["text"].as_str();
     text.is_some_and(|text| text.contains("is no longer stored"))
 }
 
-/// The end of a caller whose run nobody has any more.
+/// The end of a caller whose run is not stored any more.
 fn gone(scene: &Scene, process: &Process, run: &RunId) -> End {
     match process.keeps() {
         false => End::Lost,

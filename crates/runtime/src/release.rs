@@ -17,8 +17,8 @@ pub(crate) async fn release(runtime: &Runtime, run: &RunId, due: Option<Timestam
     }
 }
 
-/// Parks a run whose claim failed: the store may have noted the claim all the same. Holds up nobody, and the run is not
-/// claimed again meanwhile. Its commands stay with whoever has taken them.
+/// Parks a run whose claim failed: the store may have noted the claim all the same. Does not wait for the store, and the run
+/// is not claimed again meanwhile. Its commands stay taken.
 pub(crate) fn release_unclaimed(runtime: &Runtime, run: &RunId) {
     if !runtime.inner.releasing.lock().insert(run.clone()) {
         return;

@@ -70,7 +70,7 @@ fn reason_among<'a>(
     Some(format!("bound to other backends: {differences}"))
 }
 
-/// The runs that nobody drives, that are bound to other backends than these servers have now, and whose files are in the
+/// The runs that no process drives, that are bound to other backends than these servers have now, and whose files are in the
 /// same directory.
 pub async fn stranded(
     journal: &dyn Journal,
@@ -118,7 +118,7 @@ pub(crate) async fn stranded_among(
         }
     }
     if !stranded.is_empty() {
-        // These are bound anew when they begin.
+        // These are bound when they begin.
         let wanted = current::all_wanted(journal).await?;
         stranded.retain(|own| !wanted.contains(&own.run));
     }

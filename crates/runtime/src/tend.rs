@@ -297,8 +297,8 @@ async fn command_over(runtime: &Runtime, command: Command) -> Result<(), Journal
     if take_over(runtime, &command.run, vec![command.what]).await? {
         return Ok(());
     }
-    // Another was first, or the run is about to begin or to be released here: the store hands the command out again in
-    // a later round.
+    // Another process was first, or the run is about to begin or to be released here: the store hands the command out
+    // again in a later round.
     runtime.inner.journal.give_back(&command.run).await
 }
 

@@ -93,6 +93,7 @@ async fn until(runtime: &Runtime, phase: Phase) -> StoredRun {
 struct Meddler {
     failing: Arc<Mutex<Vec<&'static str>>>,
     held: Option<(&'static str, Arc<Semaphore>)>,
+    panics: Option<&'static str>,
     seen: Arc<Mutex<BTreeMap<&'static str, usize>>>,
 }
 
@@ -101,6 +102,7 @@ impl Meddler {
         Self {
             failing: Arc::new(Mutex::new(failing.to_vec())),
             held: held.map(|request| (request, Arc::new(Semaphore::new(0)))),
+            panics: None,
             seen: Arc::default(),
         }
     }
@@ -122,6 +124,7 @@ impl Meddler {
 impl Hook for Meddler {
     fn before(&self, request: &'static str) -> BoxFuture<'static, Result<(), JournalError>> {
         *self.seen.lock().unwrap().entry(request).or_default() += 1;
+        assert_ne!(self.panics, Some(request), "told to");
         let mut failing = self.failing.lock().unwrap();
         let fails = failing.iter().position(|own| *own == request);
         if let Some(fails) = fails {
@@ -192,6 +195,27 @@ async fn a_run_that_cannot_begin_is_parked_once_the_store_takes_it() {
     meddler.until("park", 3).await;
     let later = now().plus(Duration::from_secs(9));
     tokio::time::sleep(Duration::from_millis(20)).await;
+    let due = runtime.journal().claimable(later).await.unwrap();
+    assert_eq!(due, [id()]);
+    runtime.shutdown(Duration::ZERO).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_beginning_panics_is_not_lost() {
+    let store = store();
+    let old = asked(&store, true).await;
+    wanted(&store, &old, &old.summary.id).await;
+    let meddler = Meddler {
+        panics: Some("rebind"),
+        ..Meddler::new(&[], None)
+    };
+    let journal = Through {
+        store: store.open(now(), LEASE),
+        hook: meddler.clone(),
+    };
+    let runtime = runtime(server(ASKS), Arc::new(journal)).await;
+    meddler.until("park", 1).await;
+    let later = now().plus(Duration::from_secs(9));
     let due = runtime.journal().claimable(later).await.unwrap();
     assert_eq!(due, [id()]);
     runtime.shutdown(Duration::ZERO).await;

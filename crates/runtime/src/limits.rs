@@ -113,3 +113,6 @@ pub(crate) const RESUME_BATCHES_MAX: usize = 50;
 /// long it waits for the store.
 pub(crate) const COUNT_AGE_MAX: Duration = Duration::from_secs(3);
 pub(crate) const COUNT_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Limit: the pause before a run that cannot begin yet is tried again.
+pub(crate) const BEGIN_PAUSE_MAX: Duration = Duration::from_mins(1);

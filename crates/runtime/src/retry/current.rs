@@ -2,7 +2,7 @@
 //! the server that takes it has the definition, and decides what is reused: the completed steps of the same names.
 
 use super::{Fate, Retry, RetryError, index_of, is_done, kept_step, runs_again};
-use crate::limits::STRANDED_MAX;
+use crate::limits::{BEGIN_PAUSE_MAX, STRANDED_MAX};
 use crate::publish::{BoundPlan, Published, Target};
 use crate::release::release;
 use crate::runs::names_of;
@@ -32,9 +32,8 @@ const DEFINITION: &str = "dev.onecall/definition";
 const CURRENT: &str = "current";
 const FROM: &str = "dev.onecall/from";
 
-/// When it is tried again to begin a run, at first and at last.
+/// The first pause before a run is begun again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
-const AGAIN_AFTER_MAX: Duration = Duration::from_mins(1);
 
 pub(super) fn mark(labels: &mut BTreeMap<String, String>, from: Option<&str>) {
     labels.insert(DEFINITION.to_owned(), CURRENT.to_owned());
@@ -214,7 +213,7 @@ pub(crate) fn begin(runtime: &Runtime, stored: StoredRun, orders: Vec<Order>) {
         // A run that has waited for long can wait longer.
         let pause = now
             .since(stored.summary.created)
-            .clamp(AGAIN_AFTER, AGAIN_AFTER_MAX);
+            .clamp(AGAIN_AFTER, BEGIN_PAUSE_MAX);
         release(&runtime, &run, Some(now.plus(pause))).await;
     });
 }

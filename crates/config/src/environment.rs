@@ -67,7 +67,7 @@ const INHERITED_ON_WINDOWS: &[&str] = &[
     "WINDIR",
 ];
 
-/// macOS tells programs the encoding of the user's texts in this one.
+/// The encoding of the user's texts on macOS.
 const INHERITED_ON_MACOS: &[&str] = &["__CF_USER_TEXT_ENCODING"];
 
 /// Whether every child process inherits the variable of this name.

@@ -85,7 +85,7 @@ fn is_of_workflows(text: &str) -> bool {
     text.lines().any(begins) && !text.to_ascii_lowercase().contains("auth")
 }
 
-/// Whether a document holds definitions and backends alone, and nothing that keeps callers out.
+/// Whether a document holds definitions and backends alone, and nothing that restricts callers.
 fn is_free(root: &Node, kind: Kind) -> bool {
     match kind {
         Kind::Workflow | Kind::Suite | Kind::McpServers => true,
@@ -253,7 +253,7 @@ impl Settings {
         }
     }
 
-    /// Drafts whose errors are told elsewhere in the files.
+    /// Drafts whose errors are reported elsewhere in the files.
     fn leave_out_drafts(&mut self, all: &mut Vec<Withheld>) {
         let why = Reason {
             reason: "it has errors".to_owned(),
@@ -311,7 +311,7 @@ impl Server {
                 all.push(withheld);
             }
         }
-        // Of two backends of one name, neither can be told to be the one that is meant.
+        // If two backends have one name, it is unknown which of them is meant.
         let invalid = &self.invalid;
         self.backends.retain(|own| !invalid.contains_key(&own.name));
     }

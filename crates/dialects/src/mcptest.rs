@@ -65,7 +65,7 @@ pub struct Tests {
     pub expect: Option<Node>,
     pub cases: Option<Node>,
     pub eval: Option<Node>,
-    /// Nodes whose results are kept, by id.
+    /// Nodes whose results are recorded or replayed, by id.
     pub freeze: BTreeMap<String, Freeze>,
     /// The tapes of servers: `servers.NAME.cassette`, by name.
     pub cassettes: BTreeMap<String, Cassette>,

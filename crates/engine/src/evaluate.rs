@@ -180,7 +180,7 @@ fn failure(what: &str, fault: &Fault) -> Failure {
         FaultKind::Patterns => Code::LimitPatterns,
     };
     let message = &fault.message;
-    // A message that names what failed is not told twice.
+    // The message names what failed already.
     let begins = message.strip_prefix("required ").unwrap_or(message);
     let begins = begins.strip_prefix("the ").unwrap_or(begins);
     if begins.starts_with(what) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Who decided where a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The program: nobody else has any business there, and a symbolic link is not followed.
+    /// The program: no other user may access it, and a symbolic link is not followed.
     Program,
     /// The user: it may be a link, and a group may have access, such as on a volume that a cluster mounts.
     User,

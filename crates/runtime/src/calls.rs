@@ -683,7 +683,7 @@ pub(crate) fn spawn(runtime: &Runtime, driving: Driving, channels: crate::runs::
         if let Some(due) = parked.filter(|_| durability != Durability::None) {
             release(&runtime, &run, due).await;
         }
-        // Not earlier: whoever finds the run gone from the list can claim it.
+        // Not earlier: a run that is not in the list can be claimed.
         drop(entry);
         if durability == Durability::None {
             // No task drives it any more, and no store has it.

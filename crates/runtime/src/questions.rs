@@ -93,7 +93,7 @@ impl Follower {
     /// A run that is neither driven nor stored any more has ended.
     pub async fn moved(&mut self) -> Moved {
         let mut pause = LOOK_FIRST;
-        // Every turn ends with a pause, whatever the run and the store do.
+        // Every turn ends with a pause. Without it, two views of a run that differ would loop in one poll.
         loop {
             if self.live.is_none() {
                 self.live = self.runtime.live(&self.run);
@@ -113,7 +113,7 @@ impl Follower {
         }
     }
 
-    /// Where a run rests that is not driven here. `None`: it goes on, or the store cannot be read just now.
+    /// The status of an idle run that is not driven here. `None`: it is not idle, or the store cannot be read now.
     async fn look(&mut self) -> Option<Standing> {
         match self.runtime.kept_standing(&self.run).await {
             Ok(standing) => {
@@ -189,7 +189,7 @@ impl Runtime {
         })
     }
 
-    /// Where a run stands now. A question whose answer waits in the store to be taken is not asked again.
+    /// The status of a run now. A question whose answer waits in the store to be taken is not asked again.
     pub async fn standing(&self, run: &RunId) -> Result<Standing, LookError> {
         match self.live(run) {
             Some(live) => Ok(live.standing()),
@@ -313,7 +313,7 @@ impl Runtime {
         !is_open(&live.standing())
     }
 
-    /// Puts an answer into the inbox of the run, whoever drives it.
+    /// Puts an answer into the inbox of the run, for the process that drives it.
     async fn store_answer(
         &self,
         run: &RunId,

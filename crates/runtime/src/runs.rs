@@ -63,7 +63,7 @@ impl Standing {
     }
 
     /// Leaves out the questions and held calls that these commands decide, which wait in the store until a server takes
-    /// them. Returns how many were left out; a run that waits for nothing else goes on once they are taken.
+    /// them. Returns how many were left out; a run that waits for nothing else continues once they are taken.
     pub fn leave_out_answered(&mut self, told: &[Order]) -> usize {
         let before = self.questions.len() + self.held.len();
         let steps = Arc::clone(&self.steps);

@@ -61,7 +61,7 @@ pub struct Options {
     pub child_env: Vec<(OsString, OsString)>,
     /// Whether runs that others left behind are resumed.
     pub resumes: bool,
-    /// What `onecall runs` must be told to find the store, for hints in the log. `None`: no other process finds it.
+    /// The flag with which `onecall runs` finds the store, for hints in the log. `None`: no other process finds it.
     pub store_flag: Option<String>,
     /// Takes the place of the backends, the system clock and chance. For tests.
     pub outside: Option<Outside>,
@@ -70,7 +70,7 @@ pub struct Options {
 /// What the runs of a runtime meet in place of the real world.
 #[derive(Clone)]
 pub struct Outside {
-    /// Makes their calls and tells the time.
+    /// Makes their calls and has the clock.
     pub world: Arc<dyn World>,
     /// Random bits, for ids and seeds of runs.
     pub bits: Arc<dyn Fn() -> u128 + Send + Sync>,

@@ -40,7 +40,7 @@ const FOREIGN_ROUNDS: u32 = 20;
 /// How often finished runs beyond what is kept are removed.
 const MAINTENANCE: Duration = Duration::from_mins(1);
 
-/// Resumes what is claimable now, then goes on tending in the background.
+/// Resumes what is claimable now, then tends the store in the background.
 pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     open_runs::count(runtime).await?;
     let mut undelivered = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) async fn start(runtime: &Runtime) -> Result<(), JournalError> {
     tokio::spawn(async move {
         tokio::select! {
             () = tended.inner.leaving.cancelled() => {}
-            // However long a round takes, the lease is kept.
+            // A long round must not cost the lease.
             () = async { tokio::join!(beat(&tended), tend(&tended, undelivered)); } => {}
         }
     });
@@ -209,7 +209,7 @@ fn remark_later(runtime: &Runtime) {
 }
 
 /// Delivers commands and resumes runs; returns how many runs it resumed. `undelivered`: commands that were taken from
-/// the store and could not be delivered. The store gives them to nobody else while this process lives.
+/// the store and could not be delivered. The store gives them to no other process while this one lives.
 async fn round(runtime: &Runtime, undelivered: &mut Vec<Command>) -> Result<usize, JournalError> {
     let journal = &runtime.inner.journal;
     let before = runtime.inner.resumed.load(Ordering::Relaxed);
@@ -350,7 +350,7 @@ async fn claim(runtime: &Runtime, run: &RunId) -> Result<Option<StoredRun>, Jour
     claimed
 }
 
-/// Loads a run nobody owns, folds it, and drives it on. `false`: it could not be claimed, and the orders are still to be
+/// Loads a run without an owner, folds it, and drives it on. `false`: it could not be claimed, and the orders are still to be
 /// carried out.
 async fn take_over(
     runtime: &Runtime,

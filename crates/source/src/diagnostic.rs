@@ -101,7 +101,7 @@ impl Diagnostic {
             .map(|label| &label.place)
     }
 
-    /// Every text of it, made anew.
+    /// The same diagnostic with every text replaced.
     #[must_use]
     pub fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
         self.message = reword(&self.message);

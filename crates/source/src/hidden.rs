@@ -27,7 +27,7 @@ const HIDDEN: [RangeInclusive<char>; 9] = [
     // Byte order mark, interlinear annotation.
     '\u{feff}'..='\u{feff}',
     '\u{fff9}'..='\u{fffb}',
-    // Tags: a second alphabet that nobody sees.
+    // Tags: a second, invisible alphabet.
     '\u{e0000}'..='\u{e007f}',
 ];
 
@@ -40,7 +40,7 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The hidden characters of a text, each once. A carriage return is no sign of anything.
+/// The hidden characters of a text, each once. A carriage return is not counted.
 pub fn find(text: &str) -> BTreeSet<char> {
     let is_odd = |c: &char| is_hidden(*c) && *c != '\r';
     text.chars().filter(is_odd).collect()

@@ -35,7 +35,7 @@ pub(crate) const TAPE_RECORDS_MAX: usize = 100_000;
 /// Limit: calls of one run that may be in flight at once and still be ended when their outcome is unknown.
 pub(crate) const HELD_CALLS_MAX: usize = 10_001;
 
-/// How long before the deadline of a node its call is given up, so that the node fails and nothing waits for a person.
+/// How long before the deadline of a node its call is abandoned, so that the node fails and nothing waits for a person.
 pub(crate) const DEADLINE_MARGIN: Duration = Duration::from_millis(20);
 
 /// How long a cancelled run has to end.

@@ -235,7 +235,7 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// The outcome that a recorded response stands for.
+/// The outcome of a recorded response.
 fn outcome(response: &Value) -> Outcome {
     let Some(error) = response.get("error") else {
         let result = response.get("result").cloned().unwrap_or_default();

@@ -53,7 +53,7 @@ async fn fetch(url: &str) -> Result<Value, String> {
     serde_json::from_slice(&body).map_err(|error| format!("it is no JSON: {error}"))
 }
 
-/// What a server answered, whatever its status.
+/// The response of a server, with any status.
 #[derive(Debug)]
 pub struct Posted {
     pub status: u16,

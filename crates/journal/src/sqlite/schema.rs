@@ -56,7 +56,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// What SQLite puts next to a store, and reads before anything of ours does.
+/// What SQLite puts next to a store, and reads before our code does.
 const NEXT_TO_IT: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 fn check_private(path: &Path, chosen_by: ChosenBy) -> Result<(), NotPrivateError> {

@@ -25,7 +25,7 @@ pub fn lines(rows: &[Row], traces: bool) -> Vec<String> {
     lines
 }
 
-/// As the exit code counts them: a row that was skipped is no failure.
+/// As the exit code counts them: a skipped row is not a failure.
 fn is_passed(row: &Row) -> bool {
     Summary::of(std::slice::from_ref(row)).is_ok()
 }
@@ -71,7 +71,7 @@ fn reasons(row: &Row) -> Vec<String> {
             }),
         );
     }
-    // 1.3.0 has no judges, compares no caps, and gives up on no row: it has no lines for these.
+    // 1.3.0 has no judges, compares no caps, and abandons no row, so it has no lines for these.
     if row.verdict != Verdict::Pass {
         let cap = row.budget_tripped;
         reasons.extend(cap.map(|cap| format!("budget exceeded: `{cap}`")));

@@ -279,7 +279,7 @@ fn reply(args: &RunsAnswerArgs, step: &str, round: Option<u32>) -> anyhow::Resul
 pub(super) fn backends(stored: &StoredRun) -> Option<String> {
     let plan = read_plan(&stored.plan).ok()?;
     let named = plan.backends.iter();
-    // The hashes behind `#` tell programs what differs; `runs show` and `runs rebind` say it in words.
+    // The hashes after `#` are for programs; `runs show` and `runs rebind` name the difference.
     let named = named.map(|(name, how)| {
         let how = how.split_once(" #").map_or(how.as_str(), |(how, _)| how);
         format!("{name}: {how}")

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// How often the files are looked at. Two looks that agree make a change: editors write in several steps.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The files that the paths hold, and what tells cheaply that it is time to look for them again.
+/// The files that the paths hold, and a cheap sign that they must be listed again.
 struct Seen {
     alarm: Stamp,
     files: Stamp,
@@ -61,7 +61,7 @@ async fn change(args: &TestArgs, paths: &[PathBuf], seen: Seen) -> (Vec<PathBuf>
         last = now;
         if is_settled && last != alarm {
             alarm = last.clone();
-            // A file that cannot be read now is being written, or is gone; the next change tells.
+            // A file that cannot be read now is being written, or is gone; the next change shows which.
             if let Ok(fresh) = look(args, paths) {
                 let changed = files.differing(&fresh.files);
                 if !changed.is_empty() {

@@ -413,8 +413,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes a run ours if it is free. `false`: somebody else was first.
-    pub(super) fn claim(&mut self, run: &RunId, now: Timestamp) -> Result<bool, WriteError> {
+    /// The owner of a run, whether it is parked, and whether it has ended.
+    fn holder(&self, run: &RunId) -> Result<(u64, bool, bool), WriteError> {
         let found: Option<(u64, bool, bool)> = self
             .connection
             .prepare_cached("SELECT owner, parked, ended IS NOT NULL FROM runs WHERE id = ?1")?
@@ -422,9 +422,12 @@ impl Session<'_> {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })
             .optional()?;
-        let Some((owner, parked, ended)) = found else {
-            return Err(JournalError::UnknownRun { run: run.clone() }.into());
-        };
+        found.ok_or_else(|| JournalError::UnknownRun { run: run.clone() }.into())
+    }
+
+    /// Takes over a run that is free. `false`: another process was first.
+    pub(super) fn claim(&mut self, run: &RunId, now: Timestamp) -> Result<bool, WriteError> {
+        let (owner, parked, ended) = self.holder(run)?;
         let mut deaths = Deaths::new(self.connection, self.me, now);
         if ended || !(parked || deaths.is_dead(owner)?) {
             return Ok(false);
@@ -451,16 +454,7 @@ impl Session<'_> {
         plan: &StoredPlan,
         now: Timestamp,
     ) -> Result<bool, WriteError> {
-        let found: Option<(u64, bool, bool)> = self
-            .connection
-            .prepare_cached("SELECT owner, parked, ended IS NOT NULL FROM runs WHERE id = ?1")?
-            .query_row([run.as_str()], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?;
-        let Some((owner, parked, ended)) = found else {
-            return Err(JournalError::UnknownRun { run: run.clone() }.into());
-        };
+        let (owner, parked, ended) = self.holder(run)?;
         let mut deaths = Deaths::new(self.connection, self.me, now);
         if ended || !(parked || owner == self.me.epoch || deaths.is_dead(owner)?) {
             return Ok(false);

@@ -1,13 +1,12 @@
 //! Rows whose nodes call a scripted world: budgets, failed servers, optional parents, tapes, parallel rows.
 
+use crate::reading::{Read, read};
 use futures::future::BoxFuture;
-use onecall_config::{Compat, Input, Options as ReadOptions, survey};
 use onecall_dialects::mcptest::Freeze;
 use onecall_engine::event::{Lost, Outcome};
 use onecall_engine::failure::{Code, Failure};
 use onecall_engine::identity::Timestamp;
 use onecall_engine::world::{ToolCall, World};
-use onecall_source::{Diagnostics, SourceMap};
 use onecall_suite::report::Silent;
 use onecall_suite::row::{Row, Verdict};
 use onecall_suite::{
@@ -81,22 +80,11 @@ fn suite(compositions: &str) -> Suite {
 
 fn with_tapes(compositions: &str, tapes: Tapes) -> Suite {
     let text = format!("servers: {{s: {{command: [x]}}}}\ncompositions:\n{compositions}");
-    let mut sources = SourceMap::default();
-    let source = sources.add("suite.yaml", text);
-    let inputs = [Input {
-        source,
-        named: true,
-    }];
-    let options = ReadOptions {
-        environment: &|_| None,
-        compat: Compat::Page,
-    };
-    let (settings, mut diagnostics): (_, Diagnostics) = survey(&sources, &inputs, &options);
-    let tests = settings.tests.iter();
-    let compositions = tests
-        .map(|tests| Composition::read(tests, &mut diagnostics))
-        .collect();
-    assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+    let Read {
+        settings,
+        compositions,
+        ..
+    } = read(&text);
     let world = Arc::new(Scripted::default());
     let live = Some(Arc::<Scripted>::clone(&world) as Arc<dyn World>);
     let stage = Stage::new(settings.workflows(), Catalog::default(), live, tapes);

@@ -2,4 +2,5 @@
 
 mod diagnostics;
 mod live;
+mod reading;
 mod rows;

@@ -1,7 +1,7 @@
 //! Rows of mocked compositions, from the text of a suite to the verdicts and reports.
 
-use onecall_config::{Compat, Input, Options as ReadOptions, survey};
-use onecall_source::{Diagnostics, SourceMap};
+use crate::reading::{Read, read};
+use onecall_source::SourceMap;
 use onecall_suite::report::{github, json, junit, terminal};
 use onecall_suite::row::{Row, Summary};
 use onecall_suite::{Composition, Options, Selected, Selection, Stage, Tapes, run};
@@ -44,22 +44,11 @@ fn world() -> World {
 }
 
 fn world_of(text: &str) -> World {
-    let mut sources = SourceMap::default();
-    let source = sources.add("suite.yaml", text.to_owned());
-    let inputs = [Input {
-        source,
-        named: true,
-    }];
-    let options = ReadOptions {
-        environment: &|_| None,
-        compat: Compat::Page,
-    };
-    let (settings, mut diagnostics): (_, Diagnostics) = survey(&sources, &inputs, &options);
-    let tests = settings.tests.iter();
-    let compositions = tests
-        .map(|tests| Composition::read(tests, &mut diagnostics))
-        .collect();
-    assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+    let Read {
+        sources,
+        settings,
+        compositions,
+    } = read(text);
     let workflows = &settings.compositions;
     World {
         stage: Stage::new(workflows, Catalog::default(), None, Tapes::default()),

@@ -399,13 +399,9 @@ async fn bookkeeper(scene: Arc<Scene>, mut dice: Dice) {
     }
 }
 
-/// No process counts or drives a run that has ended. One that is alone needs no look at the store for that; the runs of
-/// others are counted once a minute.
+/// No process counts or drives a run that has ended. The count is corrected from the store once a minute.
 async fn nothing_is_counted(scene: &Scene) {
-    let within = match scene.processes.len() {
-        1 => Duration::from_secs(1),
-        _ => Duration::from_secs(90),
-    };
+    let within = Duration::from_secs(90);
     for process in &scene.processes {
         let nothing = async {
             let mut left = process.runtime().counted_and_live();
